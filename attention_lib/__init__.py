@@ -1,0 +1,46 @@
+"""Attention, step by step: a small exact library that follows the device and dtype of its inputs.
+
+Names and shapes: B batch, H heads, L query length, S key length, d_k, d_v, d_model. Boolean masks: True = may
+attend. Start with ``attention`` and ``MultiHeadAttention``; ``reference`` is the same in plain Python.
+"""
+
+from attention_lib import masks, reference
+from attention_lib.attention import AttentionOutput, attention, attention_weights
+from attention_lib.errors import AttentionError, MaskError, OptionError, ShapeError
+from attention_lib.layers.cache import KVCache
+from attention_lib.layers.multi_head import MultiHeadAttention
+from attention_lib.layers.self_attention import SelfAttention
+from attention_lib.runtime import default_device, seed_everything
+from attention_lib.steps.heads import merge_heads, split_heads
+from attention_lib.steps.masks import causal_mask, combine_masks, padding_mask, window_mask
+from attention_lib.steps.scores import dot_product_scores
+from attention_lib.steps.softmax import masked_softmax
+from attention_lib.steps.values import weighted_sum
+from attention_lib.version import __version__
+
+__all__ = [
+    "AttentionError",
+    "AttentionOutput",
+    "KVCache",
+    "MaskError",
+    "MultiHeadAttention",
+    "OptionError",
+    "SelfAttention",
+    "ShapeError",
+    "__version__",
+    "attention",
+    "attention_weights",
+    "causal_mask",
+    "combine_masks",
+    "default_device",
+    "dot_product_scores",
+    "masked_softmax",
+    "masks",
+    "merge_heads",
+    "padding_mask",
+    "reference",
+    "seed_everything",
+    "split_heads",
+    "weighted_sum",
+    "window_mask",
+]

@@ -1,0 +1,114 @@
+"""Named-axis checks, called at the few public entry points.
+
+Every message names the axis as the text does, both values, and both shapes.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from attention_lib.errors import OptionError, ShapeError
+
+__all__ = ["check_attention", "check_query_key", "check_window", "shape_of"]
+
+
+def shape_of(tensor: Tensor) -> tuple[int, ...]:
+    """The shape as a plain tuple, which is how messages print it: ``(2, 7, 8)``."""
+    return tuple(tensor.shape)
+
+
+def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Check that query ``(..., L, d_k)``, key ``(..., S, d_k)`` and value ``(..., S, d_v)`` fit together.
+
+    Raises:
+        ShapeError: Names the first axis, dtype or device that does not fit.
+    """
+    check_query_key(query, key)
+    _check_kind("query", query, "value", value)
+    if key.shape[-2] != value.shape[-2]:
+        raise _differ("S", "key", key, "value", value, axis=-2)
+    _check_leading("query", query, "value", value)
+    if key.ndim >= 4 and key.shape[-3] != value.shape[-3]:
+        raise _differ("H_kv", "key", key, "value", value, axis=-3)
+
+
+def check_query_key(query: Tensor, key: Tensor) -> None:
+    """Check that query ``(..., L, d_k)`` and key ``(..., S, d_k)`` fit together.
+
+    Raises:
+        ShapeError: Names the first axis, dtype or device that does not fit.
+    """
+    _check_kind("query", query, "key", key)
+    if query.shape[-1] != key.shape[-1]:
+        raise _differ("d_k", "query", query, "key", key, axis=-1)
+    if query.shape[-1] == 0:
+        raise ShapeError(f"axis d_k is 0 in query and key; shape {shape_of(query)}; a dot product needs d_k >= 1")
+    _check_leading("query", query, "key", key)
+
+
+def check_window(window: int | None) -> None:
+    """Check that ``window`` is None or a whole number of keys, at least 1.
+
+    Raises:
+        OptionError: Anything else.
+    """
+    if window is None:
+        return
+    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
+        raise OptionError(
+            f"window={window!r} must be a whole number of keys, 1 or more (a query counts itself); "
+            "window=None turns it off"
+        )
+
+
+def _check_kind(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
+    for label, candidate in ((name, tensor), (other_name, other)):
+        if not isinstance(candidate, Tensor):
+            raise ShapeError(
+                f"{label} is a {type(candidate).__name__}, not a torch.Tensor; use torch.as_tensor({label})"
+            )
+        if candidate.ndim < 2:
+            raise ShapeError(
+                f"{label} has shape {shape_of(candidate)}; it needs at least two axes, (length, width): "
+                f"add the missing one with {label}.unsqueeze(0)"
+            )
+        if not candidate.is_floating_point():
+            raise ShapeError(f"{label} has dtype {candidate.dtype}; attention needs floating point: {label}.float()")
+    if tensor.dtype != other.dtype:
+        raise ShapeError(
+            f"dtype is {tensor.dtype} in {name} but {other.dtype} in {other_name}; "
+            f"convert one: {other_name}.to({name}.dtype)"
+        )
+    if tensor.device != other.device:
+        raise ShapeError(
+            f"device is {tensor.device} for {name} but {other.device} for {other_name}; "
+            f"move one: {other_name}.to({name}.device)"
+        )
+
+
+def _check_leading(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
+    """Leading axes are equal or 1; of the head axis the query may have a multiple (grouped heads)."""
+    if tensor.ndim != other.ndim:
+        raise ShapeError(
+            f"{name} has {tensor.ndim} axes but {other_name} has {other.ndim}; "
+            f"shapes {shape_of(tensor)} and {shape_of(other)}; give both the same leading axes"
+        )
+    for axis in range(-tensor.ndim, -2):
+        size, other_size = tensor.shape[axis], other.shape[axis]
+        if size == other_size or 1 in (size, other_size):
+            continue
+        if axis == -3 and tensor.ndim >= 4:
+            if other_size == 0 or size % other_size:
+                raise ShapeError(
+                    f"axis H is {size} in {name}, not a multiple of H_kv = {other_size} in {other_name}; "
+                    f"shapes {shape_of(tensor)} and {shape_of(other)}"
+                )
+            continue
+        raise _differ("B", name, tensor, other_name, other, axis=axis)
+
+
+def _differ(letter: str, name: str, tensor: Tensor, other_name: str, other: Tensor, *, axis: int) -> ShapeError:
+    return ShapeError(
+        f"axis {letter} is {tensor.shape[axis]} in {name} but {other.shape[axis]} in {other_name}; "
+        f"shapes {shape_of(tensor)} and {shape_of(other)}"
+    )

@@ -1,0 +1,19 @@
+"""The library's errors. All are ValueErrors; each message says what came, what was expected, and the way out."""
+
+__all__ = ["AttentionError", "MaskError", "OptionError", "ShapeError"]
+
+
+class AttentionError(ValueError):
+    """Base class: something in the call cannot be attended with."""
+
+
+class ShapeError(AttentionError):
+    """Tensors whose named axes, dtypes or devices do not fit together."""
+
+
+class MaskError(AttentionError):
+    """A mask whose dtype, rank or shape does not say which query may attend to which key."""
+
+
+class OptionError(AttentionError):
+    """An option outside its range, or options that contradict each other."""

@@ -1,0 +1,1 @@
+"""Modules: they hold parameters and call the functions of the floors below."""
