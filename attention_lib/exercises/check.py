@@ -1,0 +1,146 @@
+"""Compare an answer with the right one and with the known wrong ones, and say what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_lib.errors import OptionError
+from attention_lib.exercises import chapter_01, chapter_03, chapter_04
+from attention_lib.exercises.exercise import Implement, Predict
+
+__all__ = ["Verdict", "check"]
+
+_EXERCISES: dict[str, Predict | Implement] = {
+    **chapter_01.EXERCISES,
+    **chapter_03.EXERCISES,
+    **chapter_04.EXERCISES,
+}
+_OPEN = "Not answered yet. Replace the ... with your answer and run the cell again."
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """What ``check`` found: ``ok``, and a ``message`` that is also how the verdict prints."""
+
+    ok: bool
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        return self.message
+
+
+def check(name: str, answer: Any) -> Verdict:
+    """Check an answer to an exercise.
+
+    Args:
+        name: Number of the exercise, as it stands in its title: ``"4.1"``.
+        answer: A number for "predict" exercises, a function for the others; ``...`` while there is none.
+
+    Returns:
+        A ``Verdict``: true when right; otherwise its message names the mistake, where it is a known one.
+
+    Raises:
+        OptionError: There is no exercise of that name.
+
+    Example:
+        >>> check("4.1", ...)
+        Not answered yet. Replace the ... with your answer and run the cell again.
+        >>> bool(check("4.1", 8))
+        True
+    """
+    if name not in _EXERCISES:
+        raise OptionError(f"there is no exercise {name!r}; known are {', '.join(sorted(_EXERCISES))}")
+    exercise = _EXERCISES[name]
+    if answer is None or answer is ...:
+        return Verdict(False, _OPEN)
+    if isinstance(exercise, Predict):
+        return _check_number(exercise, answer)
+    return _check_function(exercise, answer)
+
+
+def _check_number(exercise: Predict, answer: Any) -> Verdict:
+    if isinstance(answer, Tensor) and answer.numel() == 1:
+        answer = answer.item()
+    if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not math.isfinite(answer):
+        return Verdict(False, f"The answer is a number; yours is {answer!r}.")
+
+    def near(number: float) -> bool:
+        return math.isclose(answer, number, rel_tol=exercise.tolerance, abs_tol=1e-9)
+
+    if near(exercise.truth):
+        return Verdict(True, f"Right: {answer:g}. {exercise.praise}")
+    for number, message in exercise.mistakes.items():
+        if near(number):
+            return Verdict(False, f"Not {answer:g}. {message}")
+    return Verdict(False, f"Not {answer:g}. {exercise.hint}")
+
+
+def _check_function(exercise: Implement, answer: Any) -> Verdict:
+    if not callable(answer):
+        return Verdict(False, f"The answer is a function; yours is a {type(answer).__name__}. Pass it without calling it.")
+    cases = exercise.cases()
+    try:
+        results = [answer(*_copies(case)) for case in cases]
+    except Exception as error:  # a learner's code may raise anything; it must not end the notebook
+        return Verdict(False, f"Your code raised {type(error).__name__}: {error}")
+    if any(result is None or result is ... for result in results):
+        return Verdict(False, _OPEN)
+    results = [exercise.reads(result) for result in results]
+    wanted = _results(exercise, exercise.truth, cases)
+    if _equal(results, wanted, exercise.tolerance):
+        return Verdict(True, f"Right. {exercise.praise}")
+    for message, wrong in exercise.mistakes.items():
+        if _equal(results, _results(exercise, wrong, cases), exercise.tolerance):
+            return Verdict(False, f"Not yet. {message}")
+    return Verdict(False, f"Not yet. {_first_difference(results, wanted, cases, exercise.tolerance)} {exercise.hint}")
+
+
+def _results(exercise: Implement, function: Callable[..., Any], cases: list[tuple[Any, ...]]) -> list[Any]:
+    return [exercise.reads(function(*_copies(case))) for case in cases]
+
+
+def _copies(case: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Fresh tensors, so that an answer that writes into its arguments spoils nothing."""
+    return tuple(argument.clone() if isinstance(argument, Tensor) else argument for argument in case)
+
+
+def _equal(results: list[Any], wanted: list[Any], tolerance: float) -> bool:
+    return all(_close(result, right, tolerance) for result, right in zip(results, wanted, strict=True))
+
+
+def _close(result: Any, right: Any, tolerance: float) -> bool:
+    result, right = _tensor(result), _tensor(right)
+    if result is None or result.shape != right.shape:
+        return False
+    return bool(torch.allclose(result.double(), right.double(), rtol=tolerance, atol=tolerance, equal_nan=True))
+
+
+def _tensor(value: Any) -> Tensor | None:
+    try:
+        return torch.as_tensor(value).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _first_difference(results: list[Any], wanted: list[Any], cases: list[tuple[Any, ...]], tolerance: float) -> str:
+    for result, right, case in zip(results, wanted, cases, strict=True):
+        if _close(result, right, tolerance):
+            continue
+        shapes = ", ".join(str(tuple(argument.shape)) for argument in case if isinstance(argument, Tensor))
+        got, want = _tensor(result), _tensor(right)
+        if got is None:
+            return f"Your function returned a {type(result).__name__}, not numbers."
+        if got.shape != want.shape:
+            return f"For inputs of shapes {shapes} the result has shape {tuple(got.shape)}; it should be {tuple(want.shape)}."
+        gap = (got.double() - want.double()).abs().max().item()
+        return f"For inputs of shapes {shapes} your result is off by up to {gap:.3g}."
+    raise AssertionError("called only when some result differs")

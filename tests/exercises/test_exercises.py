@@ -1,0 +1,87 @@
+"""Every exercise: the right answer passes, at least three wrong ones fail, each with a message of its own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from attention_lib.errors import OptionError
+from attention_lib.exercises import check
+from attention_lib.exercises.check import _EXERCISES
+from attention_lib.exercises.exercise import Predict
+
+NAMES = sorted(_EXERCISES)
+
+
+def wrong_answers(exercise):
+    """Message -> an answer that should get it."""
+    if isinstance(exercise, Predict):
+        return {message: number for number, message in exercise.mistakes.items()}
+    return exercise.mistakes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_right_answer_passes(name):
+    verdict = check(name, _EXERCISES[name].truth)
+    assert verdict
+    assert verdict.message.startswith("Right")
+    assert _EXERCISES[name].praise in verdict.message
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_known_mistakes_fail_each_with_its_own_message(name):
+    answers = wrong_answers(_EXERCISES[name])
+    assert len(answers) >= 3
+    for message, answer in answers.items():
+        verdict = check(name, answer)
+        assert not verdict
+        assert message in verdict.message
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_unknown_mistake_fails_with_the_hint(name):
+    exercise = _EXERCISES[name]
+    answer = 123.456 if isinstance(exercise, Predict) else lambda *arguments: torch.full((2, 3), 123.456)
+    verdict = check(name, answer)
+    assert not verdict
+    assert exercise.hint in verdict.message
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_open_exercise_is_not_called_wrong(name):
+    stubs = [None, ...]
+    if not isinstance(_EXERCISES[name], Predict):
+        stubs += [lambda *arguments: None, lambda *arguments: ...]
+    for stub in stubs:
+        assert "Not answered yet" in check(name, stub).message
+
+
+def test_code_that_raises_is_reported_not_raised():
+    def broken(query, key):
+        raise IndexError("out of reach")
+
+    assert "IndexError: out of reach" in check("4.2", broken).message
+
+
+def test_a_wrong_shape_names_both_shapes():
+    message = check("4.2", lambda query, key: query[..., :1]).message
+    assert "shape (5, 1)" in message
+    assert "(5, 7)" in message
+
+
+def test_an_answer_cannot_pass_by_changing_its_arguments():
+    def cheat(query, key):
+        query.zero_()
+        return query @ key.transpose(-2, -1)
+
+    assert not check("4.2", cheat)
+
+
+def test_a_function_where_a_number_is_asked_and_the_other_way_round():
+    assert "The answer is a number" in check("4.1", lambda: 8).message
+    assert "The answer is a function" in check("4.2", 8.0).message
+
+
+def test_unknown_exercise_names_the_known_ones():
+    with pytest.raises(OptionError, match=r"no exercise '9\.9'; known are .*4\.1"):
+        check("9.9", 1)
