@@ -10,17 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_lib.errors import OptionError
-from attention_lib.exercises import chapter_01, chapter_03, chapter_04
 from attention_lib.exercises.exercise import Implement, Predict
+from attention_lib.exercises.registry import find_exercise
 
 __all__ = ["Verdict", "check"]
 
-_EXERCISES: dict[str, Predict | Implement] = {
-    **chapter_01.EXERCISES,
-    **chapter_03.EXERCISES,
-    **chapter_04.EXERCISES,
-}
 _OPEN = "Not answered yet. Replace the ... with your answer and run the cell again."
 
 
@@ -57,9 +51,7 @@ def check(name: str, answer: Any) -> Verdict:
         >>> bool(check("4.1", 8))
         True
     """
-    if name not in _EXERCISES:
-        raise OptionError(f"there is no exercise {name!r}; known are {', '.join(sorted(_EXERCISES))}")
-    exercise = _EXERCISES[name]
+    exercise = find_exercise(name)
     if answer is None or answer is ...:
         return Verdict(False, _OPEN)
     if isinstance(exercise, Predict):

@@ -7,10 +7,11 @@ import torch
 
 from attention_lib.errors import OptionError
 from attention_lib.exercises import check
-from attention_lib.exercises.check import _EXERCISES
 from attention_lib.exercises.exercise import Predict
+from attention_lib.exercises.registry import all_exercises
 
-NAMES = sorted(_EXERCISES)
+EXERCISES = all_exercises()
+NAMES = sorted(EXERCISES)
 
 
 def wrong_answers(exercise):
@@ -22,15 +23,15 @@ def wrong_answers(exercise):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_right_answer_passes(name):
-    verdict = check(name, _EXERCISES[name].truth)
+    verdict = check(name, EXERCISES[name].truth)
     assert verdict
     assert verdict.message.startswith("Right")
-    assert _EXERCISES[name].praise in verdict.message
+    assert EXERCISES[name].praise in verdict.message
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_known_mistakes_fail_each_with_its_own_message(name):
-    answers = wrong_answers(_EXERCISES[name])
+    answers = wrong_answers(EXERCISES[name])
     assert len(answers) >= 3
     for message, answer in answers.items():
         verdict = check(name, answer)
@@ -40,7 +41,7 @@ def test_known_mistakes_fail_each_with_its_own_message(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_unknown_mistake_fails_with_the_hint(name):
-    exercise = _EXERCISES[name]
+    exercise = EXERCISES[name]
     answer = 123.456 if isinstance(exercise, Predict) else lambda *arguments: torch.full((2, 3), 123.456)
     verdict = check(name, answer)
     assert not verdict
@@ -50,7 +51,7 @@ def test_an_unknown_mistake_fails_with_the_hint(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_open_exercise_is_not_called_wrong(name):
     stubs = [None, ...]
-    if not isinstance(_EXERCISES[name], Predict):
+    if not isinstance(EXERCISES[name], Predict):
         stubs += [lambda *arguments: None, lambda *arguments: ...]
     for stub in stubs:
         assert "Not answered yet" in check(name, stub).message

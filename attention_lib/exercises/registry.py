@@ -1,0 +1,31 @@
+"""Finds exercises by their number: those of chapter 4 lie in ``chapter_04.EXERCISES``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import attention_lib.exercises as room
+from attention_lib.errors import OptionError
+from attention_lib.exercises.exercise import Implement, Predict
+
+__all__ = ["all_exercises", "find_exercise"]
+
+
+def all_exercises() -> dict[str, Predict | Implement]:
+    """Every exercise of every chapter, by its number."""
+    chapters = sorted(found.name for found in pkgutil.iter_modules(room.__path__) if found.name.startswith("chapter_"))
+    modules = [importlib.import_module(f"{room.__name__}.{chapter}") for chapter in chapters]
+    return {name: exercise for module in modules for name, exercise in module.EXERCISES.items()}
+
+
+def find_exercise(name: str) -> Predict | Implement:
+    """The exercise of that number.
+
+    Raises:
+        OptionError: There is none; the message names those that exist.
+    """
+    exercises = all_exercises()
+    if name not in exercises:
+        raise OptionError(f"there is no exercise {name!r}; known are {', '.join(exercises)}")
+    return exercises[name]
