@@ -1,0 +1,110 @@
+"""The record of one run: its result, and all it takes to repeat it. One json file an experiment.
+
+In a checkout the files lie in ``book/results``; a wheel carries copies of the same files, so that a notebook
+without a checkout reads the same numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attention_lib.errors import OptionError
+
+__all__ = ["Record", "checkout_results", "make_record", "read_record", "write_record"]
+
+DISTRIBUTION = "attention-lib"
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One run of an experiment.
+
+    ``summary`` holds the few values that a text cites, ``result`` everything measured, seed by seed.
+    """
+
+    name: str
+    budget: str
+    seeds: list[int]
+    summary: dict[str, Any]
+    result: Any
+    device: str
+    torch: str
+    date: str
+    command: str
+
+    def source(self) -> str:
+        """One line that says where the numbers come from, for a caption or a table."""
+        return f"{self.command} on {self.date}, torch {self.torch}, {self.device}, seeds {self.seeds}"
+
+
+def make_record(name: str, result: Any, *, device: str = "cpu, 1 thread") -> Record:
+    """Add to a result the name, versions, date and command.
+
+    Args:
+        name: Name of the experiment.
+        result: Its result: a dataclass with ``budget``, ``seeds`` and ``summary()``.
+        device: Where it ran.
+
+    Returns:
+        A :class:`Record`.
+    """
+    return Record(
+        name=name,
+        budget=result.budget,
+        seeds=list(result.seeds),
+        summary=result.summary(),
+        result=result,
+        device=device,
+        torch=torch.__version__.split("+")[0],
+        date=date.today().isoformat(),
+        command=f"python -m attention_lib.experiments {name} --budget {result.budget}",
+    )
+
+
+def write_record(record: Record, path: Path | str) -> Path:
+    """Write the record as json, one short list a line.
+
+    Raises:
+        OptionError: The folder of ``path`` does not exist.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise OptionError(f"cannot write {path.name}: there is no folder {path.parent}; create it first")
+    text = json.dumps(dataclasses.asdict(record), indent=1, allow_nan=False)
+    flat = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda inner: f"[{' '.join(inner[1].split())}]", text)
+    path.write_text(flat + "\n", encoding="utf-8")
+    return path
+
+
+def read_record(path: Path | str, result_class: type) -> Record:
+    """The record that :func:`write_record` wrote, its result again of class ``result_class``."""
+    fields = json.loads(Path(path).read_text(encoding="utf-8"))
+    return Record(**{**fields, "result": result_class(**fields["result"])})
+
+
+def checkout_results() -> Path | None:
+    """The folder ``book/results`` of the checkout this package runs from, or None when it is installed."""
+    root = Path(__file__).resolve().parents[2]
+    results = root / "book" / "results"
+    return results if results.is_dir() and (root / "pyproject.toml").is_file() else None
+
+
+def find_recorded(name: str) -> Path | None:
+    """The recorded file of an experiment: the checkout's, else the one that the wheel brought, else None."""
+    if (results := checkout_results()) is not None:
+        return results / f"{name}.json" if (results / f"{name}.json").is_file() else None
+    candidates = [Path(__file__).resolve().parents[2] / "share" / "attention_lib" / "results" / f"{name}.json"]
+    try:
+        files = importlib.metadata.files(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    candidates += [Path(str(file.locate())) for file in files if file.name == f"{name}.json"]
+    return next((path for path in candidates if path.is_file()), None)

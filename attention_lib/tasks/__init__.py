@@ -1,0 +1,1 @@
+"""Toy tasks: batches drawn from a generator on the CPU, nothing to download."""
