@@ -27,13 +27,19 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
     _check_kind("query", query, "value", value)
     if key.shape[-2] != value.shape[-2]:
         raise _differ("S", "key", key, "value", value, axis=-2)
-    _check_leading("query", query, "value", value)
+    _check_leading("query", query, "value", value, grouped=True)
     if key.ndim >= 4 and key.shape[-3] != value.shape[-3]:
         raise _differ("H_kv", "key", key, "value", value, axis=-3)
+    _check_leading("key", key, "value", value, grouped=False)
 
 
-def check_query_key(query: Tensor, key: Tensor) -> None:
+def check_query_key(query: Tensor, key: Tensor, *, grouped: bool = True) -> None:
     """Check that query ``(..., L, d_k)`` and key ``(..., S, d_k)`` fit together.
+
+    Args:
+        query: ``(..., L, d_k)``.
+        key: ``(..., S, d_k)``.
+        grouped: Whether the query may have a multiple of the key's heads.
 
     Raises:
         ShapeError: Names the first axis, dtype or device that does not fit.
@@ -43,7 +49,7 @@ def check_query_key(query: Tensor, key: Tensor) -> None:
         raise _differ("d_k", "query", query, "key", key, axis=-1)
     if query.shape[-1] == 0:
         raise ShapeError(f"axis d_k is 0 in query and key; shape {shape_of(query)}; a dot product needs d_k >= 1")
-    _check_leading("query", query, "key", key)
+    _check_leading("query", query, "key", key, grouped=grouped)
 
 
 def check_window(window: int | None) -> None:
@@ -86,8 +92,8 @@ def _check_kind(name: str, tensor: Tensor, other_name: str, other: Tensor) -> No
         )
 
 
-def _check_leading(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
-    """Leading axes are equal or 1; of the head axis the query may have a multiple (grouped heads)."""
+def _check_leading(name: str, tensor: Tensor, other_name: str, other: Tensor, *, grouped: bool) -> None:
+    """Leading axes are equal or 1; with ``grouped`` the head axis of the first may be a multiple."""
     if tensor.ndim != other.ndim:
         raise ShapeError(
             f"{name} has {tensor.ndim} axes but {other_name} has {other.ndim}; "
@@ -97,18 +103,27 @@ def _check_leading(name: str, tensor: Tensor, other_name: str, other: Tensor) ->
         size, other_size = tensor.shape[axis], other.shape[axis]
         if size == other_size or 1 in (size, other_size):
             continue
-        if axis == -3 and tensor.ndim >= 4:
-            if other_size == 0 or size % other_size:
-                raise ShapeError(
-                    f"axis H is {size} in {name}, not a multiple of H_kv = {other_size} in {other_name}; "
-                    f"shapes {shape_of(tensor)} and {shape_of(other)}"
-                )
-            continue
-        raise _differ("B", name, tensor, other_name, other, axis=axis)
+        on_heads = axis == -3 and tensor.ndim >= 4
+        if not (on_heads and grouped):
+            raise _differ("H" if on_heads else "B", name, tensor, other_name, other, axis=axis)
+        if other_size == 0 or size % other_size:
+            raise ShapeError(
+                f"axis H is {size} in {name}, not a multiple of H_kv = {other_size} in {other_name}; "
+                f"shapes {shape_of(tensor)} and {shape_of(other)}; each key head must serve equally many query heads"
+            )
+
+
+_WAYS_OUT = {
+    "d_k": "a dot product needs equal widths: project both to the same d_k",
+    "S": "every key needs a value of its own",
+    "H_kv": "key and value need the same heads",
+    "H": "give both the same number of heads, or one of them a single head",
+    "B": "leading axes must be equal, or 1 where one is shared",
+}
 
 
 def _differ(letter: str, name: str, tensor: Tensor, other_name: str, other: Tensor, *, axis: int) -> ShapeError:
     return ShapeError(
         f"axis {letter} is {tensor.shape[axis]} in {name} but {other.shape[axis]} in {other_name}; "
-        f"shapes {shape_of(tensor)} and {shape_of(other)}"
+        f"shapes {shape_of(tensor)} and {shape_of(other)}; {_WAYS_OUT[letter]}"
     )

@@ -40,9 +40,10 @@ def _usable(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, ImportError) as error:
+        reason = str(error).partition("\n")[0]
         raise OptionError(
-            f"ATTENTION_DEVICE={name!r} cannot be used here ({str(error).splitlines()[0]}); "
+            f"ATTENTION_DEVICE={name!r} cannot be used here ({reason}); "
             f"usable on this machine: {', '.join(_present())}; or unset the variable"
         ) from error
     return device

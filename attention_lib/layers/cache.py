@@ -47,8 +47,14 @@ class KVCache:
             Keys ``(B, H_kv, S, d_k)`` and values ``(B, H_kv, S, d_v)``, S counting the new positions.
 
         Raises:
-            ShapeError: Batch, heads, width, dtype or device differ from what the cache holds.
+            ShapeError: Not four axes, key and value of different B, H_kv or length, or batch, heads, width, dtype or
+                device differ from what the cache holds.
         """
+        if key.ndim != 4 or key.shape[:-1] != value.shape[:-1]:
+            raise ShapeError(
+                f"the new key and value have shapes {tuple(key.shape)} and {tuple(value.shape)}; the cache takes "
+                "(B, H_kv, new, d_k) and (B, H_kv, new, d_v) with equal B, H_kv and new"
+            )
         if self.key is None or self.value is None:
             self.key, self.value = key, value
             return key, value

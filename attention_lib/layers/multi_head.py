@@ -5,11 +5,13 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from attention_lib.attention import AttentionOutput, attention
+from attention_lib.axes import check_window
 from attention_lib.errors import MaskError, OptionError, ShapeError
 from attention_lib.layers.cache import KVCache
-from attention_lib.layers.torch_mha import copy_from_torch, copy_to_torch
+from attention_lib.layers.torch_mha import Projections, check_no_extra_key, copy_from_torch, copy_to_torch
 from attention_lib.shapes import Bool, Float
 from attention_lib.steps.heads import check_num_heads, merge_heads, split_heads
+from attention_lib.steps.masks import check_mask
 
 __all__ = ["MultiHeadAttention"]
 
@@ -60,7 +62,8 @@ class MultiHeadAttention(nn.Module):
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         if num_kv_heads < 1 or num_heads % num_kv_heads:
             raise OptionError(
-                f"num_heads={num_heads} is not a multiple of num_kv_heads={num_kv_heads}; choose a divisor"
+                f"num_heads={num_heads} is not a multiple of num_kv_heads={num_kv_heads}; choose num_kv_heads from "
+                f"{[divisor for divisor in range(1, num_heads + 1) if num_heads % divisor == 0]}"
             )
         if not 0.0 <= dropout_p < 1.0:
             raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping a weight")
@@ -79,7 +82,7 @@ class MultiHeadAttention(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw the weights anew."""
-        for projection in (self.w_q, self.w_k, self.w_v, self.w_o):
+        for projection in self._projections():
             nn.init.xavier_uniform_(projection.weight)
             if projection.bias is not None:
                 nn.init.zeros_(projection.bias)
@@ -121,7 +124,10 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         self._check_inputs(query, key, value)
-        _check_mask_rank(mask)
+        # Before anything is cached: a refused call leaves the cache as it was.
+        S = key.shape[1] + (len(cache) if cache is not None else 0)
+        _check_mask(mask, (query.shape[0], self.num_heads, query.shape[1], S))
+        check_window(window)
         q = split_heads(self.w_q(query), self.num_heads)  # (B, H, L, d_head)
         k = split_heads(self.w_k(key), self.num_kv_heads)  # (B, H_kv, S, d_head)
         v = split_heads(self.w_v(value), self.num_kv_heads)  # (B, H_kv, S, d_head)
@@ -151,11 +157,14 @@ class MultiHeadAttention(nn.Module):
             >>> MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2)).num_heads
             2
         """
+        check_no_extra_key(module)
         layer = cls(
             module.embed_dim, module.num_heads, d_key=module.kdim, d_value=module.vdim,
             bias=module.in_proj_bias is not None, dropout_p=module.dropout,
         )  # fmt: skip
-        return copy_from_torch(module, layer)
+        layer = layer.to(module.out_proj.weight)
+        copy_from_torch(module, layer._projections())
+        return layer.train(module.training)
 
     def to_torch(self) -> nn.MultiheadAttention:
         """Copy this layer to an ``nn.MultiheadAttention`` with ``batch_first=True``.
@@ -174,10 +183,15 @@ class MultiHeadAttention(nn.Module):
             self.d_model, self.num_heads, dropout=self.dropout_p, bias=self.w_q.bias is not None,
             kdim=self.w_k.in_features, vdim=self.w_v.in_features, batch_first=True,
         )  # fmt: skip
-        return copy_to_torch(self, module)
+        module = module.to(self.w_o.weight)
+        copy_to_torch(self._projections(), module)
+        return module.train(self.training)
 
     def extra_repr(self) -> str:
         return f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}, dropout_p={self.dropout_p}"
+
+    def _projections(self) -> Projections:
+        return self.w_q, self.w_k, self.w_v, self.w_o
 
     def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         _check_width("query", query, "d_model", self.w_q.in_features)
@@ -221,9 +235,11 @@ def _check_cache(cache: KVCache | None, key: Tensor | None, causal: bool) -> Non
         raise OptionError("cache needs causal=True: without it a later chunk would change what earlier positions saw")
 
 
-def _check_mask_rank(mask: Tensor | None) -> None:
-    if mask is not None and mask.ndim not in (2, 4):
+def _check_mask(mask: Tensor | None, scores_shape: tuple[int, ...]) -> None:
+    if isinstance(mask, Tensor) and mask.ndim not in (2, 4):
         raise MaskError(
-            f"mask of shape {tuple(mask.shape)} has {mask.ndim} axes; allowed are (L, S), (B, 1, 1, S), "
-            "(B, 1, L, S) and (B, H, L, S): write mask[:, None] for one mask a batch entry, mask[None] for one a head"
+            f"mask of shape {tuple(mask.shape)} has {mask.ndim} axes, the scores (B, H, L, S) are {scores_shape}; "
+            "allowed are (L, S), (B, 1, 1, S), (B, 1, L, S) and (B, H, L, S): write mask[:, None] for one mask a batch "
+            "entry, mask[None] for one a head"
         )
+    check_mask(mask, scores_shape)

@@ -36,6 +36,7 @@ def fused_attention(
         query, key, value = widen(query), widen(key), widen(value)
     if mask is None:
         return scaled_dot_product_attention(query, key, value, is_causal=causal, scale=scale).to(dtype)
+    mask = torch.atleast_2d(mask)  # torch refuses a mask (S,) that every query shares
     # What a fused kernel makes of an empty row differs by version and backend (0, NaN, or NaN gradients only).
     # So such a row attends to everything inside the kernel and is set to 0 outside.
     if mask.dtype == torch.bool:

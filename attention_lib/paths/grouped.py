@@ -9,7 +9,7 @@ from attention_lib.shapes import Float
 __all__ = ["expand_groups"]
 
 
-def expand_groups(query: Tensor, key_or_value: Tensor) -> Float[Tensor, "... H S width"]:
+def expand_groups(query: Tensor, key_or_value: Tensor) -> Float[Tensor, "... S width"]:
     """Give every query head its own copy of the key or value head it reads.
 
     Query head h reads group ``h // (H / H_kv)``.

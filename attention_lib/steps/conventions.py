@@ -55,7 +55,9 @@ def from_key_padding_mask(mask: Bool[Tensor, "B S"]) -> Bool[Tensor, "B 1 1 S"]:
     return ~mask[:, None, None, :]
 
 
-def from_attention_mask_01(mask: Num[Tensor, "B S"] | Num[Tensor, "B L S"]) -> Bool[Tensor, "B 1 _ S"]:
+def from_attention_mask_01(
+    mask: Num[Tensor, "B S"] | Num[Tensor, "B L S"] | Bool[Tensor, "B S"] | Bool[Tensor, "B L S"],
+) -> Bool[Tensor, "B 1 _ S"]:
     """From Hugging Face's ``attention_mask``, where 1 keeps a token and 0 drops it.
 
     Args:

@@ -169,16 +169,18 @@ def check_mask(mask: Tensor | None, scores_shape: Sequence[int]) -> None:
         scores_shape: ``(..., L, S)``, what the mask must broadcast to.
 
     Raises:
-        MaskError: Integer or complex dtype, more axes than the scores, a rank that could mean two things, or
+        MaskError: No tensor, integer or complex dtype, more axes than the scores, a rank that could mean two things, or
             a shape that does not broadcast.
     """
     if mask is None:
         return
+    if not isinstance(mask, Tensor):
+        raise MaskError(f"mask is a {type(mask).__name__}, not a torch.Tensor; use torch.as_tensor(mask)")
     shape, wanted = tuple(mask.shape), tuple(scores_shape)
     if mask.dtype != torch.bool and not mask.is_floating_point():
         raise MaskError(
-            f"mask has dtype {mask.dtype}; use a boolean mask (True = may attend), mask.bool() for 1 = may attend, "
-            "or masks.from_attention_mask_01(mask) for a (B, S) mask of 0 and 1"
+            f"mask of shape {shape} for scores {wanted} has dtype {mask.dtype}; use a boolean mask, True = may attend: "
+            "mask.bool() for 1 = may attend, or masks.from_attention_mask_01(mask) for a (B, S) mask of 0 and 1"
         )
     if len(shape) > len(wanted):
         raise MaskError(f"mask of shape {shape} has more axes than the scores {wanted}; drop the leading ones")

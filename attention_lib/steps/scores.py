@@ -30,7 +30,8 @@ def dot_product_scores(
         range becomes its largest finite number.
 
     Raises:
-        ShapeError: d_k, the leading axes, the dtypes or the devices of query and key differ.
+        ShapeError: d_k, the leading axes, the dtypes or the devices of query and key differ (grouped heads are for
+            ``attention``).
 
     Example:
         >>> import torch
@@ -41,7 +42,7 @@ def dot_product_scores(
     Source:
         Vaswani et al. (2017), Attention Is All You Need, section 3.2.1.
     """
-    check_query_key(query, key)
+    check_query_key(query, key, grouped=False)
     return saturate(scaled_scores(query, key, scale), query.dtype)
 
 
