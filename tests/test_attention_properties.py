@@ -190,7 +190,8 @@ def test_dropout_keeps_or_rescales_each_weight():
 
 def test_dropout_acts_on_weights_not_on_outputs():
     query, key, value = random_inputs(d_v=1)
-    output = attention(query, key, value.expand(-1, -1, -1, 5), dropout_p=0.5).output
+    output, weights = attention(query, key, value.expand(-1, -1, -1, 5), dropout_p=0.5)
+    assert weights is None
     assert_near(output, output[..., :1].expand_as(output))  # equal columns of the values stay equal
 
 

@@ -85,6 +85,12 @@ def test_steps_stay_finite(half):
     assert weighted_sum(weights, value).isfinite().all()
 
 
+def test_a_bias_is_added_in_float32(half):
+    scores = torch.full((1, 2), 2048.0, dtype=half)  # beside it, half precision loses a 1
+    weights = masked_softmax(scores, torch.tensor([[1.0, 0.0]]))
+    assert_near(weights, torch.tensor([[1.0, 0.0]]).softmax(-1), 1e-2)
+
+
 def test_weighted_sum_adds_in_float32(half):
     weights = torch.full((1, 2048), 2.0**-11, dtype=half)  # each addend is lost beside a sum near 1 in half precision
     value = torch.ones(2048, 1, dtype=half)

@@ -74,9 +74,7 @@ EXERCISES = {
         mistakes={
             "Every step still starts from an empty state: position 7 knows nothing of position 1.": _memoryless,
             "The states are right, but they come in reverse order.": lambda *inputs: _states(*inputs).flip(0),
-            "The sequence is read from right to left.": (
-                lambda x, W_x, W_h, b: _states(x.flip(0), W_x, W_h, b)
-            ),
+            "The sequence is read from right to left.": (lambda x, W_x, W_h, b: _states(x.flip(0), W_x, W_h, b)),
             "Only the last state is returned; one for each token is asked for.": lambda *inputs: _states(*inputs)[-1],
         },
         hint="Which variable must survive from one pass of the loop to the next?",

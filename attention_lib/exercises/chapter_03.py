@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ def _project(X: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor) -> tuple[Tensor, 
     return X @ W_Q, X @ W_K, X @ W_V
 
 
-def _stacked(result: object) -> object:
+def _stacked(result: Any) -> Any:
     """Three tensors as one, so that they are compared in their order; anything else as it is."""
     alike = isinstance(result, (tuple, list)) and len({getattr(part, "shape", part) for part in result}) == 1
     return torch.stack(list(result)) if alike else result

@@ -72,9 +72,7 @@ EXERCISES = {
             "You return the weights; the values have not been mixed yet.": (
                 lambda q, k, v: torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1)
             ),
-            "The softmax is missing: you mix with raw scores.": (
-                lambda q, k, v: q @ k.mT / math.sqrt(q.shape[-1]) @ v
-            ),
+            "The softmax is missing: you mix with raw scores.": (lambda q, k, v: q @ k.mT / math.sqrt(q.shape[-1]) @ v),
         },
         hint="scores (..., L, S), weights (..., L, S), output (..., L, d_v).",
     ),
@@ -109,9 +107,7 @@ EXERCISES = {
             "Neither total nor output shrinks when a larger score arrives.": (
                 lambda scores, value: _one_pass(scores, value, shrink_total=False, shrink_output=False)
             ),
-            "The division by the total is missing.": (
-                lambda scores, value: torch.exp(scores - scores.max()) @ value
-            ),
+            "The division by the total is missing.": (lambda scores, value: torch.exp(scores - scores.max()) @ value),
             "It is right for small scores and overflows at 1,000: keep a running maximum.": (
                 lambda scores, value: torch.exp(scores) @ value / torch.exp(scores).sum()
             ),

@@ -78,7 +78,8 @@ def _check_number(exercise: Predict, answer: Any) -> Verdict:
 
 def _check_function(exercise: Implement, answer: Any) -> Verdict:
     if not callable(answer):
-        return Verdict(False, f"The answer is a function; yours is a {type(answer).__name__}. Pass it without calling it.")
+        kind = type(answer).__name__
+        return Verdict(False, f"The answer is a function; yours is a {kind}. Pass it without calling it.")
     cases = exercise.cases()
     try:
         results = [answer(*_copies(case)) for case in cases]
@@ -124,15 +125,17 @@ def _tensor(value: Any) -> Tensor | None:
 
 
 def _first_difference(results: list[Any], wanted: list[Any], cases: list[tuple[Any, ...]], tolerance: float) -> str:
-    for result, right, case in zip(results, wanted, cases, strict=True):
-        if _close(result, right, tolerance):
-            continue
-        shapes = ", ".join(str(tuple(argument.shape)) for argument in case if isinstance(argument, Tensor))
-        got, want = _tensor(result), _tensor(right)
-        if got is None:
-            return f"Your function returned a {type(result).__name__}, not numbers."
-        if got.shape != want.shape:
-            return f"For inputs of shapes {shapes} the result has shape {tuple(got.shape)}; it should be {tuple(want.shape)}."
-        gap = (got.double() - want.double()).abs().max().item()
-        return f"For inputs of shapes {shapes} your result is off by up to {gap:.3g}."
-    raise AssertionError("called only when some result differs")
+    differing = (
+        (result, right, case)
+        for result, right, case in zip(results, wanted, cases, strict=True)
+        if not _close(result, right, tolerance)
+    )
+    result, right, case = next(differing)
+    got, want = _tensor(result), torch.as_tensor(right)
+    if got is None:
+        return f"Your function returned a {type(result).__name__}, not numbers."
+    shapes = ", ".join(str(tuple(argument.shape)) for argument in case if isinstance(argument, Tensor))
+    where = f"For inputs of shapes {shapes} " if shapes else ""
+    if got.shape != want.shape:
+        return f"{where}the result has shape {tuple(got.shape)}; it should be {tuple(want.shape)}."
+    return f"{where}your result is off by up to {(got.double() - want.double()).abs().max().item():.3g}."

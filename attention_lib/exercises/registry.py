@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 
-import attention_lib.exercises as room
 from attention_lib.errors import OptionError
 from attention_lib.exercises.exercise import Implement, Predict
 
@@ -14,8 +14,9 @@ __all__ = ["all_exercises", "find_exercise"]
 
 def all_exercises() -> dict[str, Predict | Implement]:
     """Every exercise of every chapter, by its number."""
-    chapters = sorted(found.name for found in pkgutil.iter_modules(room.__path__) if found.name.startswith("chapter_"))
-    modules = [importlib.import_module(f"{room.__name__}.{chapter}") for chapter in chapters]
+    room = [str(Path(__file__).parent)]
+    chapters = sorted(found.name for found in pkgutil.iter_modules(room) if found.name.startswith("chapter_"))
+    modules = [importlib.import_module(f"{__package__}.{chapter}") for chapter in chapters]
     return {name: exercise for module in modules for name, exercise in module.EXERCISES.items()}
 
 

@@ -76,9 +76,7 @@ class RNNCell(Cell):
     Source: Elman, "Finding structure in time" (1990); torch's nn.RNNCell.
     """
 
-    def forward(
-        self, x: Float[Tensor, "B d_in"], h: Float[Tensor, "B d_state"]
-    ) -> Float[Tensor, "B d_state"]:
+    def forward(self, x: Float[Tensor, "B d_in"], h: Float[Tensor, "B d_state"]) -> Float[Tensor, "B d_state"]:
         return torch.tanh(self.from_input(x) + self.from_state(h))
 
 
@@ -112,9 +110,7 @@ class GRUCell(Cell):
 
     gates = 3
 
-    def forward(
-        self, x: Float[Tensor, "B d_in"], h: Float[Tensor, "B d_state"]
-    ) -> Float[Tensor, "B d_state"]:
+    def forward(self, x: Float[Tensor, "B d_in"], h: Float[Tensor, "B d_state"]) -> Float[Tensor, "B d_state"]:
         input_r, input_z, input_n = self.from_input(x).chunk(3, dim=-1)  # (B, d_state) each
         state_r, state_z, state_n = self.from_state(h).chunk(3, dim=-1)  # (B, d_state) each
         r = torch.sigmoid(input_r + state_r)

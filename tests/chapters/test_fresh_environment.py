@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "chapters" / "notebooks").glob("*.ipynb"))
 ADDRESS = re.compile(r"git\+https://[^\s\"]+")
 THERE = ("torch", "numpy", "ipykernel", "nbclient")
-SNAPSHOT = ("attention_lib", "pyproject.toml", "README.md", "LICENSE")
+SNAPSHOT = ("attention_lib", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "book/results")
 RUN = """
 import sys, nbformat
 from nbclient import NotebookClient

@@ -26,6 +26,8 @@ def run_notebook(folder: Path) -> subprocess.CompletedProcess:
 def test_chapter_4_is_red_without_the_scaling(tmp_path: Path):
     assert CHAPTER.is_file(), "run `make notebooks` first"
     library = shutil.copytree(ROOT / "attention_lib", tmp_path / "attention_lib")
+    shutil.copytree(ROOT / "book" / "results", tmp_path / "book" / "results")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)  # what tells the copy that it is a checkout
     untouched = run_notebook(tmp_path)
     assert untouched.returncode == 0, untouched.stdout[-2000:]
 

@@ -96,6 +96,7 @@ def test_recorded_recall():
         assert min(recorded.short_to_long[reader]["200"]) > 0.9
 
 
+@pytest.mark.slow
 def test_thread_speedup_times_every_layer():
     measured = thread_speedup.run("smoke")
     for by_threads in measured.milliseconds.values():

@@ -61,6 +61,11 @@ def cache_path(root: Path) -> Path:
     return Path(os.environ.get(SETTLED) or root / "_build" / "execution" / execution_key(root))
 
 
+def claims_folder(cache: Path) -> Path:
+    """Where the chapters in this cache have recorded their claims (``attention_lib.experiments.claim``)."""
+    return cache / "claims"
+
+
 def settle_cache(root: Path) -> None:
     """Keep one cache for this process and those it starts, even if the library is edited meanwhile."""
     os.environ[SETTLED] = str(cache_path(root))
@@ -81,6 +86,7 @@ def set_environment(root: Path) -> None:
     The checkout comes first on the path, so a chapter never runs against another installed copy.
     """
     os.environ.update(ENVIRONMENT)
+    os.environ["ATTENTION_CLAIMS"] = str(claims_folder(cache_path(root)))
     os.environ["IPYTHONDIR"] = str(_plain_profile(root))
     paths = [str(root), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in paths if path))
