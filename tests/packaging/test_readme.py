@@ -34,10 +34,10 @@ def test_every_code_block_prints_what_stands_below_it() -> None:
 
 
 class Picture:
-    """The numbers that .github/attention.svg shows, by the id of the element that shows them."""
+    """The numbers that book/_static/attention.svg shows, by the id of the element that shows them."""
 
     def __init__(self) -> None:
-        self.root = ElementTree.parse(ROOT / ".github" / "attention.svg").getroot()
+        self.root = ElementTree.parse(ROOT / "book" / "_static" / "attention.svg").getroot()
 
     def numbers(self, identifier: str) -> list[float]:
         [element] = [e for e in self.root.iter() if e.get("id") == identifier]
@@ -86,7 +86,7 @@ def test_the_picture_in_words_agrees_with_the_picture() -> None:
 
 
 def test_the_picture_loads_nothing_and_knows_light_and_dark() -> None:
-    text = (ROOT / ".github" / "attention.svg").read_text("utf-8")
+    text = (ROOT / "book" / "_static" / "attention.svg").read_text("utf-8")
     assert "prefers-color-scheme: dark" in text
     assert not re.search(r"href|url\(|@import|<script|<image", text)
     assert len(text) < 8000
