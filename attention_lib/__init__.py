@@ -7,9 +7,19 @@ attend. Start with ``attention`` and ``MultiHeadAttention``; ``reference`` is th
 from attention_lib import masks, reference
 from attention_lib.attention import AttentionOutput, attention, attention_weights
 from attention_lib.errors import AttentionError, MaskError, OptionError, ShapeError
+from attention_lib.layers.additive import AdditiveScores
+from attention_lib.layers.blocks import DecoderLayer, EncoderLayer
 from attention_lib.layers.cache import KVCache
+from attention_lib.layers.feed_forward import FeedForward
 from attention_lib.layers.multi_head import MultiHeadAttention
+from attention_lib.layers.positions import RotaryPositions, SinusoidalPositions
+from attention_lib.layers.recurrent import GRU, LSTM, RNN
 from attention_lib.layers.self_attention import SelfAttention
+from attention_lib.layers.stacks import LayerSpec
+from attention_lib.models.language_model import LanguageModel
+from attention_lib.models.mobilevit import MobileViTBlock
+from attention_lib.models.seq2seq import Seq2Seq
+from attention_lib.models.transformer import Transformer
 from attention_lib.runtime import default_device, seed_everything
 from attention_lib.steps.heads import merge_heads, split_heads
 from attention_lib.steps.masks import causal_mask, combine_masks, padding_mask, window_mask
@@ -19,14 +29,28 @@ from attention_lib.steps.values import weighted_sum
 from attention_lib.version import __version__
 
 __all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "AdditiveScores",
     "AttentionError",
     "AttentionOutput",
+    "DecoderLayer",
+    "EncoderLayer",
+    "FeedForward",
     "KVCache",
+    "LanguageModel",
+    "LayerSpec",
     "MaskError",
+    "MobileViTBlock",
     "MultiHeadAttention",
     "OptionError",
+    "RotaryPositions",
     "SelfAttention",
+    "Seq2Seq",
     "ShapeError",
+    "SinusoidalPositions",
+    "Transformer",
     "__version__",
     "attention",
     "attention_weights",

@@ -76,7 +76,7 @@ def test_the_picture_shows_computed_numbers() -> None:
 
 def test_the_picture_in_words_agrees_with_the_picture() -> None:
     picture = Picture()
-    [sentence] = re.findall(r"!\[(.*?)\]\(\.github/attention\.svg\)", README)
+    [sentence] = re.findall(r"!\[(.*?)\]\(book/_static/attention\.svg\)", README)
     described = " ".join("".join(e.itertext()) for e in picture.root if e.get("id") in {"desc", "sum"})
     for text in (sentence, described):
         for [weight] in picture.rows("weight"):
