@@ -14,9 +14,11 @@ NAMES = (
     "dependent_steps",
     "first_token_recall",
     "gradient_reach",
+    "overfitting",
     "scaling_training",
     "score_statistics",
     "thread_speedup",
+    "window_reach",
 )
 
 
