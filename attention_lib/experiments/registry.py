@@ -14,10 +14,14 @@ NAMES = (
     "dependent_steps",
     "first_token_recall",
     "gradient_reach",
+    "head_bugs",
+    "head_convergence",
+    "induction_layers",
     "overfitting",
     "scaling_training",
     "score_statistics",
     "thread_speedup",
+    "two_relation_heads",
     "window_reach",
 )
 
