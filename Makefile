@@ -15,7 +15,7 @@ help:  ## show these lines
 
 env: $(STAMP)  ## create or update the Python environment in .venv
 
-$(STAMP): pyproject.toml $(wildcard constraints.txt)
+$(STAMP): pyproject.toml $(wildcard constraints.txt) book/tools/make_env.py
 	$(PYTHON) book/tools/make_env.py --venv $(VENV)
 
 book: $(STAMP)  ## run all chapters and build the website in _build/html

