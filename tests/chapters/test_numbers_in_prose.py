@@ -25,7 +25,7 @@ NOT_A_MEASUREMENT = [
     r"^#+ .*$",  # a heading
     r"\\tag\{[^}]*\}",  # the number of an equation
     r"\((?:19|20)\d\d\)",  # the year of a source
-    r"\b(?:[Cc]hapters?|[Ee]quations?|[Ss]ections?|[Ee]xercises?|[Ff]ootnotes?) \(?[\d.]+(?:(?: to | and |, )[\d.]+)*\)?",
+    r"\b(?:[Cc]hapters?|[Ee]quations?|[Ss]ections?|[Ee]xercises?) \(?[\d.]+(?:(?: to | and |, )[\d.]+)*\)?",
     r"\b(?:float|bfloat|int)\d+",  # a number format
     r"\b\d+[- ]bits?\b",
 ]
