@@ -57,6 +57,11 @@ def library_files() -> set[str]:
     return modules | {"attention_lib/py.typed"}
 
 
+def recorded_results() -> set[str]:
+    """The results of long runs, which a notebook without a checkout reads from the wheel."""
+    return {path.relative_to(ROOT).as_posix() for path in (ROOT / "book" / "results").glob("*.json")}
+
+
 def test_twine_accepts_both(dist: Path) -> None:
     files = sorted(dist.iterdir())
     assert [path.suffix for path in files] == [".whl", ".gz"]
@@ -64,9 +69,12 @@ def test_twine_accepts_both(dist: Path) -> None:
     assert printed.count("PASSED") == 2
 
 
-def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_the_library_and_its_results_and_nothing_else(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {name for name in names if ".dist-info/" not in name} == library_files()
+    results = {name for name in names if "/share/attention_lib/results/" in name}
+    assert {name for name in names - results if ".dist-info/" not in name} == library_files()
+    assert {Path(name).name for name in results} == {Path(name).name for name in recorded_results()}
+    assert results
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
@@ -80,14 +88,14 @@ def test_the_wheel_asks_for_torch_and_numpy_only(wheel: Path) -> None:
     assert wheel.name == f"attention_lib-{version}-py3-none-any.whl"
 
 
-def test_the_sdist_carries_no_chapter_and_no_book(dist: Path) -> None:
+def test_the_sdist_carries_no_chapter_and_of_the_book_only_results(dist: Path) -> None:
     [path] = dist.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     assert library_files() <= names
     assert {"README.md", "LICENSE", "pyproject.toml"} <= names
     # setuptools adds tests/test*.py to every sdist; the wheel has none of them.
-    assert [name for name in names if name.startswith(("book/", "chapters/"))] == []
+    assert {name for name in names if name.startswith(("book/", "chapters/")) and "." in name} == recorded_results()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows lets only administrators make the links this test needs")
