@@ -78,7 +78,7 @@ def attention(
     _check_dropout(dropout_p)
     key, value = expand_groups(query, key), expand_groups(query, value)
     L, S = query.shape[-2], key.shape[-2]
-    check_mask(mask, _scores_shape(query, key))
+    check_mask(mask, _scores_shape(query, key), query.device)
     if causal and window is None and mask is None and L == S and not (need_weights or dropout_p):
         return AttentionOutput(fused_attention(query, key, value, None, causal=True, scale=scale))
     positions = torch.arange(S - L, S, device=query.device)
@@ -130,7 +130,7 @@ def attention_weights(
     check_window(window)
     key = expand_groups(query, key)
     L, S = query.shape[-2], key.shape[-2]
-    check_mask(mask, _scores_shape(query, key))
+    check_mask(mask, _scores_shape(query, key), query.device)
     chosen = _row_indices(rows, L, query.device)
     if mask is not None and mask.ndim >= 2 and mask.shape[-2] == L:
         mask = mask.index_select(-2, chosen)

@@ -25,8 +25,10 @@ def _project(X: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor) -> tuple[Tensor, 
 
 def _stacked(result: Any) -> Any:
     """Three tensors as one, so that they are compared in their order; anything else as it is."""
-    alike = isinstance(result, (tuple, list)) and len({getattr(part, "shape", part) for part in result}) == 1
-    return torch.stack(list(result)) if alike else result
+    if not isinstance(result, (tuple, list)):
+        return result
+    parts = [torch.as_tensor(part) for part in result]
+    return torch.stack(parts) if len({part.shape for part in parts}) == 1 else result
 
 
 def _head(query: Tensor, key: Tensor, value: Tensor, *, scale: float | None = None, dim: int = -1) -> Tensor:
@@ -36,8 +38,9 @@ def _head(query: Tensor, key: Tensor, value: Tensor, *, scale: float | None = No
 
 def _what_it_finds(W_Q: object) -> object:
     """Sort a query matrix: -1 it is transposed, 0 the pronoun asks for nothing, 1 street below a half, 2 above."""
-    if not isinstance(W_Q, Tensor) or W_Q.shape not in ((6, 2), (2, 6)):
-        return W_Q
+    W_Q = torch.as_tensor(W_Q)
+    if W_Q.shape not in ((6, 2), (2, 6)):
+        raise ValueError(f"it has shape {tuple(W_Q.shape)}, not (6, 2)")
     if W_Q.shape == (2, 6):
         return -1
     if not bool(W_Q[2].any()):

@@ -60,9 +60,9 @@ def check(name: str, answer: Any) -> Verdict:
 
 
 def _check_number(exercise: Predict, answer: Any) -> Verdict:
-    if isinstance(answer, Tensor) and answer.numel() == 1:
+    if hasattr(answer, "item") and getattr(answer, "shape", ()) in ((), (1,)):  # one number of torch or NumPy
         answer = answer.item()
-    if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not math.isfinite(answer):
+    if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not abs(answer) < 1e300:
         return Verdict(False, f"The answer is a number; yours is {answer!r}.")
 
     def near(number: float) -> bool:
@@ -83,11 +83,14 @@ def _check_function(exercise: Implement, answer: Any) -> Verdict:
     cases = exercise.cases()
     try:
         results = [answer(*_copies(case)) for case in cases]
-    except Exception as error:  # a learner's code may raise anything; it must not end the notebook
+    except (Exception, SystemExit) as error:  # a learner's code may raise anything; it must not end the notebook
         return Verdict(False, f"Your code raised {type(error).__name__}: {error}")
-    if any(result is None or result is ... for result in results):
+    if any(map(_is_open, results)):
         return Verdict(False, _OPEN)
-    results = [exercise.reads(result) for result in results]
+    try:
+        results = [exercise.reads(result) for result in results]
+    except (TypeError, ValueError, RuntimeError) as error:
+        return Verdict(False, f"Not yet. What your function returns cannot be read: {error}. {exercise.hint}")
     wanted = _results(exercise, exercise.truth, cases)
     if _equal(results, wanted, exercise.tolerance):
         return Verdict(True, f"Right. {exercise.praise}")
@@ -95,6 +98,12 @@ def _check_function(exercise: Implement, answer: Any) -> Verdict:
         if _equal(results, _results(exercise, wrong, cases), exercise.tolerance):
             return Verdict(False, f"Not yet. {message}")
     return Verdict(False, f"Not yet. {_first_difference(results, wanted, cases, exercise.tolerance)} {exercise.hint}")
+
+
+def _is_open(result: Any) -> bool:
+    """None, ``...``, or a row of them: what a stub returns."""
+    parts = result if isinstance(result, (tuple, list)) and result else (result,)
+    return all(part is None or part is ... for part in parts)
 
 
 def _results(exercise: Implement, function: Callable[..., Any], cases: list[tuple[Any, ...]]) -> list[Any]:
@@ -112,7 +121,7 @@ def _equal(results: list[Any], wanted: list[Any], tolerance: float) -> bool:
 
 def _close(result: Any, right: Any, tolerance: float) -> bool:
     result, right = _tensor(result), _tensor(right)
-    if result is None or result.shape != right.shape:
+    if result is None or result.shape != right.shape or (result.dtype == torch.bool) != (right.dtype == torch.bool):
         return False
     return bool(torch.allclose(result.double(), right.double(), rtol=tolerance, atol=tolerance, equal_nan=True))
 
@@ -138,4 +147,6 @@ def _first_difference(results: list[Any], wanted: list[Any], cases: list[tuple[A
     where = f"For inputs of shapes {shapes} " if shapes else ""
     if got.shape != want.shape:
         return f"{where}the result has shape {tuple(got.shape)}; it should be {tuple(want.shape)}."
+    if (got.dtype == torch.bool) != (want.dtype == torch.bool):
+        return f"{where}the result has dtype {got.dtype}; it should be {want.dtype}."
     return f"{where}your result is off by up to {(got.double() - want.double()).abs().max().item():.3g}."

@@ -47,7 +47,7 @@ def claim(
         Traceback (most recent call last):
         AssertionError: S10, variance of a score / d_k: 1.2 is outside 0.97 to 1.03
     """
-    if not re.fullmatch(r"S\d{1,2}", number) or verdict not in VERDICTS:
+    if not re.fullmatch(r"S([1-9]|1\d|2\d)", number) or verdict not in VERDICTS:
         raise OptionError(
             f"claim {number!r} with verdict {verdict!r}; claims are S1 to S29, verdicts {', '.join(VERDICTS)}"
         )

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from attention_lib.experiments.control import chosen, digits, progress_bar, seeded
+from attention_lib.layers.multi_head import MultiHeadAttention
 from attention_lib.layers.stacks import LayerSpec
 from attention_lib.models.readers import SequenceClassifier
 from attention_lib.shapes import Float
@@ -157,8 +158,9 @@ def model_for(case: Case) -> SequenceClassifier:
     everywhere = case.dropout_p if case.where == "everywhere" else 0.0
     spec = LayerSpec(D_MODEL, case.num_heads, 2 * D_MODEL, dropout_p=everywhere, norm_first=True)
     model = SequenceClassifier(PATCH * PATCH, 16, 10, spec)
-    for layer in model.stack.layers:
-        layer.attention.dropout_p = case.dropout_p
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.dropout_p = case.dropout_p
     return model
 
 

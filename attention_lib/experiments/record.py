@@ -69,6 +69,14 @@ def make_record(name: str, result: Any, *, device: str = "cpu, 1 thread") -> Rec
     )
 
 
+def check_target(path: Path) -> None:
+    """Raise OptionError unless a file can be written there."""
+    if not path.parent.is_dir():
+        raise OptionError(f"cannot write {path.name}: there is no folder {path.parent}; create it first")
+    if path.is_dir():
+        raise OptionError(f"cannot write {path}: it is a folder; name a file in it")
+
+
 def write_record(record: Record, path: Path | str) -> Path:
     """Write the record as json, one short list a line.
 
@@ -76,8 +84,7 @@ def write_record(record: Record, path: Path | str) -> Path:
         OptionError: The folder of ``path`` does not exist.
     """
     path = Path(path)
-    if not path.parent.is_dir():
-        raise OptionError(f"cannot write {path.name}: there is no folder {path.parent}; create it first")
+    check_target(path)
     text = json.dumps(dataclasses.asdict(record), indent=1, allow_nan=False)
     flat = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda inner: f"[{' '.join(inner[1].split())}]", text)
     path.write_text(flat + "\n", encoding="utf-8")

@@ -20,8 +20,11 @@ NAMES = (
     "overfitting",
     "scaling_training",
     "score_statistics",
+    "step_cost",
     "thread_speedup",
+    "training_checks",
     "two_relation_heads",
+    "warmup_training",
     "window_reach",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from attention_lib.attention import AttentionOutput, attention
@@ -120,13 +121,13 @@ class MultiHeadAttention(nn.Module):
             MaskError: The mask has three axes (batch or heads?), or does not fit ``(B, H, L, S)``.
             OptionError: ``cache`` with cross-attention or without ``causal=True``; ``window`` out of range.
         """
-        _check_cache(cache, key, causal)
+        _check_cache(cache, key if value is None else value, causal)
         key = query if key is None else key
         value = key if value is None else value
         self._check_inputs(query, key, value)
         # Before anything is cached: a refused call leaves the cache as it was.
         S = key.shape[1] + (len(cache) if cache is not None else 0)
-        _check_mask(mask, (query.shape[0], self.num_heads, query.shape[1], S))
+        _check_mask(mask, (query.shape[0], self.num_heads, query.shape[1], S), query.device)
         check_window(window)
         q = split_heads(self.w_q(query), self.num_heads)  # (B, H, L, d_head)
         k = split_heads(self.w_k(key), self.num_kv_heads)  # (B, H_kv, S, d_head)
@@ -224,10 +225,10 @@ def _check_same_size(letter: str, axis: int, **tensors: Tensor) -> None:
         )
 
 
-def _check_cache(cache: KVCache | None, key: Tensor | None, causal: bool) -> None:
+def _check_cache(cache: KVCache | None, other: Tensor | None, causal: bool) -> None:
     if cache is None:
         return
-    if key is not None:
+    if other is not None:
         raise OptionError(
             "cache is for self-attention, where the keys grow; leave key and value out, or leave cache out"
         )
@@ -235,11 +236,11 @@ def _check_cache(cache: KVCache | None, key: Tensor | None, causal: bool) -> Non
         raise OptionError("cache needs causal=True: without it a later chunk would change what earlier positions saw")
 
 
-def _check_mask(mask: Tensor | None, scores_shape: tuple[int, ...]) -> None:
+def _check_mask(mask: Tensor | None, scores_shape: tuple[int, ...], device: torch.device) -> None:
     if isinstance(mask, Tensor) and mask.ndim not in (2, 4):
         raise MaskError(
             f"mask of shape {tuple(mask.shape)} has {mask.ndim} axes, the scores (B, H, L, S) are {scores_shape}; "
             "allowed are (L, S), (B, 1, 1, S), (B, 1, L, S) and (B, H, L, S): write mask[:, None] for one mask a batch "
             "entry, mask[None] for one a head"
         )
-    check_mask(mask, scores_shape)
+    check_mask(mask, scores_shape, device)

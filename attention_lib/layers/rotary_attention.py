@@ -5,11 +5,13 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from attention_lib.attention import AttentionOutput, attention
+from attention_lib.axes import check_window
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.layers.cache import KVCache
 from attention_lib.layers.positions import RotaryPositions
 from attention_lib.shapes import Bool, Float
 from attention_lib.steps.heads import check_num_heads, merge_heads, split_heads
+from attention_lib.steps.masks import check_mask
 
 __all__ = ["RotarySelfAttention"]
 
@@ -77,6 +79,10 @@ class RotarySelfAttention(nn.Module):
             raise ShapeError(f"x has shape {tuple(x.shape)}; this layer reads (B, L, d_model={self.w_q.in_features})")
         if cache is not None and not causal:
             raise OptionError("cache needs causal=True: without it later positions would change earlier ones")
+        # Before anything is cached: a refused call leaves the cache as it was.
+        L, S = x.shape[1], x.shape[1] + (0 if cache is None else len(cache))
+        check_mask(mask, (x.shape[0], self.num_heads, L, S), x.device)
+        check_window(window)
         q, k, v = (split_heads(w(x), self.num_heads) for w in (self.w_q, self.w_k, self.w_v))  # (B, H, L, d_head)
         q, k = self.rotary(q, k, offset=0 if cache is None else len(cache))
         if cache is not None:

@@ -69,8 +69,9 @@ def merge_heads(x: Float[Tensor, "B H L d_head"]) -> Float[Tensor, "B L d_model"
 
 def check_num_heads(d_model: int, num_heads: int) -> None:
     """Raise OptionError, naming the nearest widths that work, unless ``num_heads`` divides ``d_model``."""
-    if isinstance(num_heads, bool) or not isinstance(num_heads, int) or num_heads < 1:
-        raise OptionError(f"num_heads={num_heads!r} must be a whole number, 1 or more")
+    for name, number in (("num_heads", num_heads), ("d_model", d_model)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise OptionError(f"{name}={number!r} must be a whole number, 1 or more")
     if d_model % num_heads:
         below = d_model - d_model % num_heads
         nearest = f"{below} or {below + num_heads}" if below else f"{num_heads}"

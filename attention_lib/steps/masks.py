@@ -161,16 +161,17 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     return combined
 
 
-def check_mask(mask: Tensor | None, scores_shape: Sequence[int]) -> None:
+def check_mask(mask: Tensor | None, scores_shape: Sequence[int], device: torch.device | None = None) -> None:
     """Check that a mask says, without doubt, which query may attend to which key.
 
     Args:
         mask: None, boolean (True = may attend) or float (added to the scores).
         scores_shape: ``(..., L, S)``, what the mask must broadcast to.
+        device: Where the scores are; None is anywhere.
 
     Raises:
-        MaskError: No tensor, integer or complex dtype, more axes than the scores, a rank that could mean two things, or
-            a shape that does not broadcast.
+        MaskError: No tensor, integer or complex dtype, another device, more axes than the scores, a rank that could
+            mean two things, or a shape that does not broadcast.
     """
     if mask is None:
         return
@@ -182,8 +183,12 @@ def check_mask(mask: Tensor | None, scores_shape: Sequence[int]) -> None:
             f"mask of shape {shape} for scores {wanted} has dtype {mask.dtype}; use a boolean mask, True = may attend: "
             "mask.bool() for 1 = may attend, or masks.from_attention_mask_01(mask) for a (B, S) mask of 0 and 1"
         )
+    if device is not None and mask.device != device:
+        raise MaskError(f"mask is on {mask.device} but the scores are on {device}; move it: mask.to({str(device)!r})")
     if len(shape) > len(wanted):
-        raise MaskError(f"mask of shape {shape} has more axes than the scores {wanted}; drop the leading ones")
+        heads = len(shape) == 4 and shape[1] == 1
+        way_out = "drop its axis of heads: mask[:, 0]" if heads else "drop the leading ones"
+        raise MaskError(f"mask of shape {shape} has more axes than the scores {wanted}; {way_out}")
     if 2 < len(shape) < len(wanted):
         raise MaskError(
             f"mask of shape {shape} is ambiguous for scores {wanted}: its first axis could be batch or heads; "
@@ -197,13 +202,16 @@ def check_mask(mask: Tensor | None, scores_shape: Sequence[int]) -> None:
 def _does_not_broadcast(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     text = f"mask of shape {shape} does not broadcast to the scores (..., L, S) = {wanted}"
     if len(shape) == 2 and len(wanted) > 2 and shape == (wanted[0], wanted[-1]):
-        return f"{text}; a (B, S) padding mask needs the axes of heads and queries: mask[:, None, None, :]"
+        between = ", ".join(["None"] * (len(wanted) - 2))
+        return f"{text}; a (B, S) padding mask needs the axes between batch and keys: mask[:, {between}, :]"
     if shape and shape[-1] not in (1, wanted[-1]):
         return f"{text}: it covers {shape[-1]} keys, there are {wanted[-1]}"
     return f"{text}; allowed are (L, S), or the rank of the scores with 1 where it is shared"
 
 
 def _both(mask: Tensor, other: Tensor) -> Tensor:
+    if mask.device != other.device:
+        raise MaskError(f"masks are on {mask.device} and {other.device}; move one: mask.to({str(mask.device)!r})")
     try:
         return mask & other
     except RuntimeError as error:

@@ -47,7 +47,7 @@ def masked_softmax(
             f"scores has shape {tuple(scores.shape)} and dtype {scores.dtype}; "
             "it must be floating point with at least two axes, (L, S)"
         )
-    check_mask(mask, scores.shape)
+    check_mask(mask, scores.shape, scores.device)
     return softmax_or_zero(mask_scores(widen(scores), mask)).to(scores.dtype)
 
 

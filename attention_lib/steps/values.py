@@ -25,7 +25,7 @@ def weighted_sum(weights: Float[Tensor, "... L S"], value: Float[Tensor, "... S 
         convex hull of the values.
 
     Raises:
-        ShapeError: S, the dtypes or the leading axes of weights and value differ.
+        ShapeError: S, the leading axes, the dtypes or the devices of weights and value differ.
 
     Example:
         >>> import torch
@@ -42,11 +42,17 @@ def weighted_sum(weights: Float[Tensor, "... L S"], value: Float[Tensor, "... S 
         )
     if weights.shape[-1] != value.shape[-2]:
         raise ShapeError(f"axis S is {weights.shape[-1]} in weights but {value.shape[-2]} in value; {shapes}")
-    for size, other in zip(weights.shape[:-2], value.shape[:-2], strict=True):
+    for axis in range(-weights.ndim, -2):
+        size, other = weights.shape[axis], value.shape[axis]
         if size != other and 1 not in (size, other):
-            raise ShapeError(f"axis B is {size} in weights but {other} in value; {shapes}")
+            letter = "H" if axis == -3 and weights.ndim >= 4 else "B"
+            raise ShapeError(f"axis {letter} is {size} in weights but {other} in value; {shapes}")
     if weights.dtype != value.dtype:
         raise ShapeError(
             f"dtype is {weights.dtype} in weights but {value.dtype} in value; convert one: value.to(weights.dtype)"
+        )
+    if weights.device != value.device:
+        raise ShapeError(
+            f"device is {weights.device} for weights but {value.device} for value; move one: value.to(weights.device)"
         )
     return (widen(weights) @ widen(value)).to(value.dtype)  # (..., L, d_v)

@@ -18,7 +18,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 LOGGER = logging.getLogger(__name__)
-CLAIM = re.compile(r"^claim\(\s*[\"'](S\d+)[\"'],\s*[\"'][^\"']+[\"'],\s*[\"']([^\"']+)[\"']", re.M)
+CLAIM = re.compile(r"""^[ ]*claim\(\s*(["'])(?P<claim>S\d+)\1,\s*(["']).+?\3,\s*(["'])(?P<measured>.+?)\4""", re.M)
 HEADING = re.compile(r"^## (.+)$", re.M)
 
 
@@ -29,8 +29,8 @@ def guards(book: Book) -> dict[str, list[tuple[str, str, str]]]:
         text = chapter.read_text("utf-8")
         for match in CLAIM.finditer(text):
             headings = HEADING.findall(text[: match.start()])
-            place = (book.docname(chapter), headings[-1] if headings else "", match[2])
-            found.setdefault(match[1], []).append(place)
+            place = (book.docname(chapter), headings[-1] if headings else "", match["measured"])
+            found.setdefault(match["claim"], []).append(place)
     return found
 
 
