@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 import torch
 
@@ -86,3 +87,34 @@ def test_a_function_where_a_number_is_asked_and_the_other_way_round():
 def test_unknown_exercise_names_the_known_ones():
     with pytest.raises(OptionError, match=r"no exercise '9\.9'; known are .*4\.1"):
         check("9.9", 1)
+
+
+def test_a_float_mask_is_not_a_boolean_one():
+    right = EXERCISES["7.3"].truth
+    assert check("7.3", right)
+    message = check("7.3", lambda *arguments: right(*arguments).float()).message
+    assert message.startswith("Not yet")
+    assert "bool" in message
+
+
+def test_a_number_passed_off_as_a_matrix_is_refused():
+    assert not check("3.4", lambda: 2)
+    assert "(6, 3)" in check("3.4", lambda: torch.zeros(6, 3)).message
+
+
+def test_code_that_exits_does_not_end_the_notebook():
+    def leaves(query, key):
+        raise SystemExit(3)
+
+    assert "SystemExit: 3" in check("4.2", leaves).message
+
+
+@pytest.mark.parametrize("answer", [numpy.int64(8), numpy.float32(8), torch.tensor(8)])
+def test_a_number_of_any_kind_is_a_number(answer):
+    assert check("4.1", answer)
+
+
+def test_numbers_beyond_floats_and_odd_results_get_a_verdict():
+    assert not check("4.1", 10**400)
+    assert not check("3.2", lambda *arguments: ([1], [2], [3]))
+    assert "Not answered yet" in check("3.2", lambda *arguments: (..., ..., ...)).message

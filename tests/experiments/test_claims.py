@@ -53,6 +53,7 @@ def test_one_file_for_each_thing_measured():
     ("number", "verdict", "values", "condition", "message"),
     [
         ("T3", "holds", 1.0, "", "claim 'T3' with verdict 'holds'; claims are S1 to S29"),
+        ("S99", "holds", 1.0, "", "claim .S99. with verdict .holds.; claims are S1 to S29"),
         ("S3", "maybe", 1.0, "", "verdict 'maybe'.*holds under conditions, not at this scale, does not hold"),
         ("S3", "holds under conditions", 1.0, "", "claim S3 holds under conditions; say which"),
         ("S3", "holds", [], "", "claim S3, gain: there are no values"),

@@ -60,3 +60,10 @@ def test_a_record_is_read_by_claim_and_measure(tmp_path: Path):
     (tmp_path / "S1-steps-over-length.json").write_text(json.dumps({"claim": "S1"}), "utf-8")
     assert record(tmp_path, "S1", "steps over length") == {"claim": "S1"}
     assert record(tmp_path, "S1", "something else") is None
+
+
+def test_an_apostrophe_and_leading_blanks_do_not_hide_a_guard(root: Path):
+    chapter = root / "chapters" / "07_second.md"
+    text = chapter.read_text("utf-8")
+    chapter.write_text(text + '\n    claim("S2", "holds", "the articles\' function", 1.0, within=(1, 1))\n', "utf-8")
+    assert [measured for _, _, measured in guards(Book(root))["S2"]] == ["the articles' function"]
