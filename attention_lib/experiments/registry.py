@@ -20,6 +20,7 @@ NAMES = (
     "overfitting",
     "scaling_training",
     "score_statistics",
+    "sequence_reversal",
     "step_cost",
     "thread_speedup",
     "training_checks",
