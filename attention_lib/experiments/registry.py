@@ -17,6 +17,8 @@ NAMES = (
     "head_bugs",
     "head_convergence",
     "induction_layers",
+    "mobilevit_training",
+    "numeral_parts",
     "overfitting",
     "scaling_training",
     "score_statistics",
