@@ -69,7 +69,7 @@ class Transformer(nn.Module):
         spec: LayerSpec,
         num_layers: int = 2,
         *,
-        positions: str = "sinusoidal",
+        positions: str | None = "sinusoidal",
         tied: bool = False,
     ) -> None:
         super().__init__()

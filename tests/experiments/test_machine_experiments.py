@@ -76,8 +76,9 @@ def test_teaching_is_deterministic_whatever_the_threads():
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        first = numeral_parts.teach(steps=7, seed=3).losses, mobilevit_training.train_network(
-            "MobileViT", "far corners", steps=3, seed=3
+        first = (
+            numeral_parts.teach(steps=7, seed=3).losses,
+            mobilevit_training.train_network("MobileViT", "far corners", steps=3, seed=3),
         )
         torch.set_num_threads(1)
         assert first[0] == numeral_parts.teach(steps=7, seed=3).losses
