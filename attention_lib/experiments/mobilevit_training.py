@@ -70,7 +70,7 @@ class Budget(NamedTuple):
 
 
 BUDGETS = {
-    "smoke": Budget(1, {"far corners": {"CNN": 100, "MobileViT": 100, "no attention": 100}}),
+    "smoke": Budget(1, {"far corners": {"CNN": 150, "MobileViT": 150, "no attention": 150}}),
     "full": Budget(
         5,
         {
@@ -178,7 +178,7 @@ def run(budget: str = "smoke", *, seeds: list[int] | None = None, progress: bool
     """Train every network on every task, for every seed.
 
     Args:
-        budget: "smoke" (1 seed, far corners alone, 100 batches) or "full" (5 seeds, 300 to 1200 batches).
+        budget: "smoke" (1 seed, far corners alone, 150 batches) or "full" (5 seeds, 300 to 1200 batches).
         seeds: Use these instead.
         progress: Show a bar.
 

@@ -47,7 +47,7 @@ class Transformer(nn.Module):
         target_symbols: Number of different target tokens.
         spec: What each layer is like, in both stacks.
         num_layers: How many in each stack.
-        positions: "sinusoidal" or "learned" (up to 512).
+        positions: "sinusoidal", "learned" (up to 512) or None.
         tied: Whether the vote uses the target embedding's own matrix.
 
     Raises:
