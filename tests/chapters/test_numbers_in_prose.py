@@ -32,6 +32,7 @@ NOT_A_MEASUREMENT = [
 # stem -> number as the prose writes it -> why no cell needs to hold it
 EXEMPT = {
     "01_rnn_bottleneck": {"49": "a neighbour of token 50, named to compare distances"},
+    "13_transformer_and_mobilevit": {"1203": "an example of a numeral", "2021": "a year in an example of a date"},
     "11_training": {"25": "half of the 50 batches of a straight rise"},
     "12_long_sequences": {"23": "81 cells with the two columns, less the 58 without; both are printed"},
     "09_meaning_in_context": {"84": "megabytes of the package, as pip shows them"},
