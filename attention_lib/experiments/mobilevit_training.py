@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -190,17 +189,22 @@ def run(budget: str = "smoke", *, seeds: list[int] | None = None, progress: bool
     """
     plan = chosen(BUDGETS, budget)
     seeds = list(range(plan.seeds)) if seeds is None else list(seeds)
-    tables = [{task: {name: [] for name in steps} for task, steps in plan.steps.items()} for _ in range(2)]
+    accuracy, curves = _empty_table(plan), _empty_table(plan)
     lessons = [(task, name, seed) for task, steps in plan.steps.items() for name in steps for seed in seeds]
     for task, name, seed in progress_bar(lessons, "mobilevit_training", show=progress):
         measured = train_network(name, task, steps=plan.steps[task][name], seed=seed)
-        for table, value in zip(tables, measured, strict=True):
+        for table, value in zip((accuracy, curves), measured, strict=True):
             table[task][name].append(value)
-    behind, sizes, costs = (
+    sizes, costs = (
         {task: {name: count(task, name) for name in steps} for task, steps in plan.steps.items()}
-        for count in (partial(_steps_of, plan), _parameters_of, _flops_of)
+        for count in (_parameters_of, _flops_of)
     )
-    return MobileViTTraining(budget, seeds, behind, *tables, sizes, costs)
+    behind = {task: {name: _steps_of(plan, task, name) for name in steps} for task, steps in plan.steps.items()}
+    return MobileViTTraining(budget, seeds, behind, accuracy, curves, sizes, costs)
+
+
+def _empty_table(plan: Budget) -> dict[str, dict[str, list]]:
+    return {task: {name: [] for name in steps} for task, steps in plan.steps.items()}
 
 
 def _steps_of(plan: Budget, task: str, name: str) -> list[int]:

@@ -111,7 +111,7 @@ def build(part: str = "complete") -> Transformer:
     model = Transformer(len(ARABIC), len(CHINESE), SPEC, positions=positions)
     for layer in [each for each in model.modules() if isinstance(each, EncoderLayer | DecoderLayer)]:
         if part == "no feed-forward":
-            layer.feed_forward = _Nothing()
+            layer.add_module("feed_forward", _Nothing())
         if part == "no shortcuts":
             _cut_shortcuts(layer)
         if part == "no layer norm":
@@ -133,7 +133,7 @@ def _drop_norms(layer: nn.Module) -> None:
         setattr(layer, name, nn.Identity())
 
 
-def numeral_loss(model: Transformer, batch: PairBatch) -> Tensor:
+def numeral_loss(model: nn.Module, batch: PairBatch) -> Tensor:
     """Cross entropy a token when the model reads the right beginning each time; padding does not count."""
     logits = model(batch.source, decoder_input(batch.target), batch.source_lengths).logits
     return token_loss(logits, batch.target, ignore=PAD)
