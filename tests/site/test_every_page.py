@@ -50,7 +50,8 @@ class Watched:
     def visit(self, name: str) -> list[str]:
         """Open a page and return its faults."""
         self.faults.clear()
-        self.page.goto(f"{self.own}/{name}", wait_until="load")
+        # Idle, not merely loaded: the icon comes last, and leaving before it would look like a failed request.
+        self.page.goto(f"{self.own}/{name}", wait_until="networkidle")
         self.page.evaluate(OPEN_ALL)
         undrawn = self.page.evaluate(UNDRAWN)
         return [f"{name}: {fault}" for fault in self.faults + [f"undrawn formula: {tex}" for tex in undrawn]]
