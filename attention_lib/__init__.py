@@ -4,6 +4,8 @@ Names and shapes: B batch, H heads, L query length, S key length, d_k, d_v, d_mo
 attend. Start with ``attention`` and ``MultiHeadAttention``; ``reference`` is the same in plain Python.
 """
 
+import importlib
+
 from attention_lib import masks, reference
 from attention_lib.attention import AttentionOutput, attention, attention_weights
 from attention_lib.errors import AttentionError, MaskError, OptionError, ShapeError
@@ -27,6 +29,14 @@ from attention_lib.steps.scores import dot_product_scores
 from attention_lib.steps.softmax import masked_softmax
 from attention_lib.steps.values import weighted_sum
 from attention_lib.version import __version__
+
+
+def __getattr__(name: str) -> object:
+    """Import ``attention_lib.doctor`` when it is first asked for: it is larger than the rest of the library."""
+    if name == "doctor":
+        return importlib.import_module("attention_lib.doctor")
+    raise AttributeError(f"module 'attention_lib' has no attribute {name!r}")
+
 
 __all__ = [
     "GRU",
@@ -57,6 +67,7 @@ __all__ = [
     "causal_mask",
     "combine_masks",
     "default_device",
+    "doctor",
     "dot_product_scores",
     "masked_softmax",
     "masks",

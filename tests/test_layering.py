@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).parent.parent / "attention_lib"
 FLOORS = [
     ["errors"], ["shapes"], ["axes"], ["runtime"], ["reference"], ["version"],
     ["steps"], ["paths"], ["attention"], ["masks"], ["layers"],
-    ["models", "tasks", "training"], ["experiments", "exercises", "bench"],
-    ["plot", "viz"], ["doctor"], ["coursework"],
+    ["models", "tasks", "training"], ["experiments", "bench"],
+    ["plot", "viz"], ["doctor"], ["exercises", "coursework"],
 ]  # fmt: skip
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 OUTSIDE = {"torch", "numpy", "tqdm"}

@@ -1,0 +1,136 @@
+"""Masks: in which form the candidate takes them, and what it makes of them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from attention_lib.doctor.guard import Failure
+from attention_lib.doctor.inputs import FORMS, Form, random_mask
+from attention_lib.doctor.pipeline import Case, Menu, Option, Recipe
+from attention_lib.doctor.replies import Reply
+from attention_lib.doctor.report import Report, note_recipe
+from attention_lib.doctor.search import explain, fits
+from attention_lib.doctor.subject import Layout, Subject
+from attention_lib.doctor.unknown import describe_unknown
+
+__all__ = ["check_masks"]
+
+
+def check_masks(subject: Subject, explained: list[tuple[Layout, Recipe]], report: Report) -> None:
+    """Functions must be right for every form of mask they take; of modules, which want one form, any will do."""
+    failures: list[Failure] = []
+    for layout, recipe in explained:
+        taken = _taken(subject, layout, recipe, failures)
+        right = [form for form, case in taken if _right_with_mask(subject, recipe, case, form)]
+        if subject.kind == "multi_head" and right:
+            subject.notes.append(f"masks were given as ({', '.join(right[0].axes.split())})")
+            return
+    wrong = False
+    for layout, recipe in explained:
+        taken = _taken(subject, layout, recipe, failures)
+        wrong = wrong or bool(taken)
+        for form, case in taken[:1] if subject.kind == "multi_head" else taken:
+            _judge_mask(subject, layout, recipe, case, form, report)
+        if taken and subject.kind == "multi_head":
+            return
+    if failures and not wrong and subject.binding.roles:
+        report.add("mask-raises", f"{failures[0].message}\n{failures[0].trace}".strip())
+
+
+def _taken(subject: Subject, layout: Layout, recipe: Recipe, failures: list[Failure]) -> list[tuple[Form, Case]]:
+    """The forms a layout takes: expected ones first, L different from S before L equal to S."""
+    found: list[tuple[Form, Case]] = []
+    for square in (False, True) if not layout.square else (True,):
+        for wanted in (True, False):
+            for name in subject.binding.masks or ("",):
+                if name:
+                    subject.binding.roles["mask"] = name
+                these = _forms_taken(subject, layout, recipe, square, wanted, failures)
+                if these and all(_right_with_mask(subject, recipe, case, form) for form, case in these):
+                    return these  # of several parameters called mask, this is the one for the keys
+                found += these
+            if found and (
+                subject.kind != "multi_head" or any(_right_with_mask(subject, recipe, c, f) for f, c in found)
+            ):
+                return found
+    return found
+
+
+def _forms_taken(
+    subject: Subject, layout: Layout, recipe: Recipe, square: bool, wanted: bool, failures: list[Failure]
+) -> list[tuple[Form, Case]]:
+    found = []
+    for form in FORMS:
+        if form.expected == wanted and layout.rank in form.ranks and subject.mask_role(form):
+            case = _one_form(subject, layout, recipe, form, square)
+            if isinstance(case, Case):
+                found.append((form, case))
+            elif case is not None:
+                failures.append(case)
+    return found
+
+
+def _one_form(subject: Subject, layout: Layout, recipe: Recipe, form: Form, square: bool) -> Case | Failure | None:
+    """The case of one form of mask, or why there is none."""
+    generator = torch.Generator().manual_seed(subject.declared.seed + 2)
+    tensors = subject.draw(layout, 0, generator, **({"L": 7, "S": 7} if square else {}))
+    sizes = subject.sizes(tensors, layout)
+    mask = random_mask(form, {"B": sizes.B, "H": sizes.H, "L": sizes.L, "S": sizes.S}, generator)
+    last = None
+    for padding in ("allowed", "blocked") if subject.mask_role(form) == "padding" else ("",):
+        subject.padding = padding or subject.padding
+        reply = _call_with_mask(subject, layout, tensors, mask, form)
+        if not reply.good:
+            return reply.failure
+        last = subject.case(tensors, layout, reply, mask)
+        if _right_with_mask(subject, recipe, last, form):
+            break
+    return last
+
+
+def _right_with_mask(subject: Subject, recipe: Recipe, case: Case, form: Form) -> bool:
+    """As without a mask, plus the mask; a full mask may also stand in for the causal one."""
+    if fits(recipe, case):
+        return True
+    return not form.only_keys and fits(recipe.but(pattern=_no_pattern(subject.menu)), case)
+
+
+def _call_with_mask(subject: Subject, layout: Layout, tensors: dict[str, Tensor], mask: Tensor, form: Form) -> Reply:
+    """Hand the mask over as booleans, else as whole numbers, else as floats: whatever the candidate takes first."""
+    first = None
+    for number in dict.fromkeys((subject.number, "bool", "int", "float")):
+        subject.number = number
+        reply = subject.run(tensors, layout, mask, form)
+        if reply.good:
+            return reply
+        first = first or reply
+    subject.number = "bool"
+    assert first is not None
+    return first
+
+
+def _judge_mask(subject: Subject, layout: Layout, recipe: Recipe, case: Case, form: Form, report: Report) -> None:
+    if _right_with_mask(subject, recipe, case, form):
+        return
+    menu = subject.menu
+    known = next((known for known in report.recipes if fits(known, case)), None)
+    if known is not None:
+        return
+    for free in (("reading", "mask_mode"), ("reading", "mask_mode", "pattern", "pattern_mode")):
+        found = explain(case, menu.only(recipe, *free), recipe.cost + 2, known=tuple(report.findings))
+        if found is not None:
+            note_recipe(subject, found, case, report, layout)
+            return
+    if report.mistakes:
+        report.notes.append("with a mask something more differs: repair the findings above and run the doctor again")
+        return
+    found = explain(case, menu, 3)
+    if found is not None and found.codes:
+        note_recipe(subject, found, case, report, layout)
+        return
+    describe_unknown(subject, layout, case, case.mask, form, report)
+
+
+def _no_pattern(menu: Menu) -> Option:
+    return next((option for option in menu.steps["pattern"] if option.name == "none"), menu.steps["pattern"][0])
