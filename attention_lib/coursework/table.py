@@ -65,7 +65,7 @@ def _number(value: float) -> str:
 
 def _harmless(text: str) -> str:
     """A spreadsheet takes a text that begins with = + - @ for a formula; a space in front stops that."""
-    return f" {text}" if text[:1] in "=+-@\t\r" and not text[1:2].isdigit() else text
+    return f" {text}" if text[:1] in tuple("=+-@\t\r") and not text[1:2].isdigit() else text
 
 
 def as_csv(rows: Iterable[Mapping[str, str]], checks: Iterable[str]) -> str:
