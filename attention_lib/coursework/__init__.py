@@ -3,7 +3,7 @@
 Students use ``check`` and ``submission``; teachers ``python -m attention_lib.coursework --help``.
 """
 
-from attention_lib.coursework.check import assignment, check
+from attention_lib.coursework.checking import assignment, check
 from attention_lib.coursework.submit import submission
 
 __all__ = ["assignment", "check", "submission"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from attention_lib.coursework.check import assignment, check, tasks_of
+from attention_lib.coursework.checking import assignment, check, tasks_of
 from attention_lib.coursework.extract import needed_statements, statements_of
 
 __all__ = ["main", "run"]

@@ -37,10 +37,11 @@ class Task:
         ask: Calls the candidate with book inputs under a variant; the answer in the book's order.
         truth: What the answer should be.
         kind: What the doctor is asked about the candidate in the book's conventions; "" for nothing.
-        subject: Makes what the doctor examines.
+        subject: Makes what the doctor examines; None where the doctor has no such convention.
         options: Further options for the doctor.
-        mistakes: What an answer does wrong -> the answer that shows it.
+        mistakes: What an answer does wrong, after "code|" where it has one -> the answer that shows it.
         follows: The switches that this function can show.
+        plain: How many of the inputs show a convention; 0 for all.
     """
 
     inputs: Callable[[torch.Generator], list[tuple[Any, ...]]]
@@ -51,6 +52,7 @@ class Task:
     options: Callable[[Variant], dict[str, Any]] = field(default=lambda variant: {})
     mistakes: Mapping[str, Callable[..., Answer]] = field(default_factory=dict)
     follows: Sequence[str] = ()
+    plain: int = 0
 
 
 def _normal(generator: torch.Generator, *shape: int) -> Tensor:
@@ -60,6 +62,11 @@ def _normal(generator: torch.Generator, *shape: int) -> Tensor:
 def _some(generator: torch.Generator, *shape: int) -> Tensor:
     mask = torch.rand(shape, generator=generator) < 0.6
     mask[..., 0], mask[..., -1] = True, False
+    return mask
+
+
+def _with_empty_row(mask: Tensor) -> Tensor:
+    mask[..., 1, :] = False
     return mask
 
 
@@ -204,6 +211,14 @@ def _without_average(variant: Variant, *inputs: Any) -> Answer:
     assert weights is not None
     scores = weights * (arriving @ value.transpose(-2, -1)) / math.sqrt(query.shape[-1])
     return [scores @ key, scores.transpose(-2, -1) @ query, weights.transpose(-2, -1) @ arriving]
+
+
+def _without_own(variant: Variant, query: Tensor, key: Tensor, value: Tensor) -> Answer:
+    right = _true_step(variant, query, key, value)
+    if key.shape[2] == 1:
+        return right
+    shifted = _true_step({**variant}, query, key[:, :, :-1], value[:, :, :-1])[0]
+    return [shifted, *right[1:]]
 
 
 # Masks.
@@ -393,10 +408,14 @@ TASKS: dict[tuple[str, str], Task] = {
         subject=_scores_subject,
     ),
     ("softmax", "masked_softmax"): Task(
-        inputs=lambda g: [(_normal(g, 2, 3, 7), None), (_normal(g, 2, 3, 7), _some(g, 2, 3, 7))],
+        inputs=lambda g: [
+            (_normal(g, 2, 3, 7), None), (_normal(g, 2, 3, 7), _some(g, 2, 3, 7)),
+            (_normal(g, 2, 3, 7), _with_empty_row(_some(g, 2, 3, 7))),
+        ],  # fmt: skip
         ask=_ask_softmax,
         truth=lambda variant, scores, allowed: [masked_softmax(scores, allowed)],
         kind="softmax",
+        plain=2,
         subject=_softmax_subject,
         options=_spoken,
     ),
@@ -424,10 +443,13 @@ TASKS: dict[tuple[str, str], Task] = {
         },
     ),
     ("attention", "attention"): Task(
-        inputs=lambda g: [(*_qkv(g), None), (*_qkv(g), _some(g, 2, 3, 5, 7))],
+        inputs=lambda g: [
+            (*_qkv(g), None), (*_qkv(g), _some(g, 2, 3, 5, 7)), (*_qkv(g), _with_empty_row(_some(g, 2, 3, 5, 7))),
+        ],  # fmt: skip
         ask=_ask_attention,
         truth=_true_attention,
         kind="attention",
+        plain=2,
         subject=_attention_subject,
         options=_spoken,
     ),
@@ -437,6 +459,9 @@ TASKS: dict[tuple[str, str], Task] = {
         truth=_attention_gradients,
         mistakes={
             "The average under the weights is missing: grad_scores = weights * (grad_weights - average).": _without_average,
+            "The mask plays no part on the way back.": lambda variant, *inputs: _attention_gradients(
+                variant, *inputs[:3], None, inputs[4]
+            ),
             "The gradients of query and key miss the scale 1/sqrt(d_k).": _with(lambda q, k, v, s: [q * s, k * s, v]),
             "The gradients of query and key have the scale twice.": _with(lambda q, k, v, s: [q / s, k / s, v]),
             "The gradient of query misses the scale 1/sqrt(d_k).": _with(lambda q, k, v, s: [q * s, k, v]),
@@ -452,12 +477,15 @@ TASKS: dict[tuple[str, str], Task] = {
         inputs=lambda g: [(5, 5), (3, 7), (1, 4)],
         ask=_ask_mask,
         truth=_true_causal,
+        kind="causal_mask",
+        subject=lambda candidate, variant: candidate if variant["corner"] == "bottom_right" else None,
+        options=_spoken,
         mistakes={
             "Each query sees the keys after it instead of those before it: the triangle is the other one.": (
-                lambda variant, L, S: [_true_causal({**variant}, S, L)[0].T if L == S else ~_true_causal(variant, L, S)[0]]
+                lambda variant, L, S: [~_earlier(variant, L, S, -1)]
             ),
-            "A query does not see its own position; it should.": lambda variant, L, S: [_earlier(variant, L, S, -1)],
-            "A query sees one position too far, the one right after it.": lambda variant, L, S: [_earlier(variant, L, S, 1)],
+            "causal-excludes-itself|A query does not see its own position; it should.": lambda variant, L, S: [_earlier(variant, L, S, -1)],
+            "causal-sees-next|A query sees one position too far, the one right after it.": lambda variant, L, S: [_earlier(variant, L, S, 1)],
         },
         follows=("mask", "corner"),
     ),
@@ -568,6 +596,7 @@ TASKS: dict[tuple[str, str], Task] = {
                 lambda variant, *inputs: _true_windowed({**variant, "distance": -variant["distance"]}, *inputs)
             ),
             "The window has one key more than it should.": lambda variant, q, k, v, w: _true_windowed(variant, q, k, v, w + 1),
+            "There is no window: every earlier key is seen.": lambda variant, q, k, v, w: _true_windowed(variant, q, k, v, 999),
         },
     ),
     ("window", "attend_step"): Task(
@@ -580,6 +609,10 @@ TASKS: dict[tuple[str, str], Task] = {
             "The distance bias has the wrong sign: far keys get more weight.": (
                 lambda variant, *inputs: _true_step({**variant, "distance": -variant["distance"]}, *inputs)
             ),
+            "The new token does not see its own key.": lambda variant, q, k, v: _without_own(variant, q, k, v),
+            "The new token sees its own key alone, not the cache.": lambda variant, q, k, v: [
+                _true_step(variant, q, k[:, :, -1:], v[:, :, -1:])[0], *_true_step(variant, q, k, v)[1:]
+            ],
             "The output is right, but the caches come back without the new token.": lambda variant, *inputs: [
                 _true_step(variant, *inputs)[0],
                 *(t[:, :, :-1] for t in _true_step(variant, *inputs)[1:]),

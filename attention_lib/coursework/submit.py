@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attention_lib.coursework.check import current, tasks_of
+from attention_lib.coursework.checking import current, tasks_of
 from attention_lib.errors import OptionError
 
 __all__ = ["clean_run", "submission"]

@@ -11,22 +11,23 @@ from torch import Tensor
 
 from attention_lib.coursework.conventions import TASKS, Task
 from attention_lib.coursework.variants import SWITCHES, check_variant
-from attention_lib.doctor import Diagnosis, diagnose
+from attention_lib.doctor import Diagnosis, Finding, diagnose
 from attention_lib.errors import OptionError
 
 __all__ = ["Answer", "assignment", "check", "current", "tasks_of"]
 
 _OPEN = "Not answered yet. Write your function, run its cell, and ask again."
+_UNNAMED = ("differs", "not-callable", "doctor-failed", "raises", "time-limit")
 _NOW: dict[str, Any] = {"id": "", "variant": {}}
 
 
 @dataclass(frozen=True, repr=False)
 class Answer:
-    """What ``check`` says: ``ok``, a ``message`` that is also how it prints, and the ``code`` of a named mistake."""
+    """What ``check`` says: ``ok``, a ``message`` that is also how it prints, and the ``codes`` of what was found."""
 
     ok: bool
     message: str
-    code: str = ""
+    codes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.ok
@@ -83,9 +84,9 @@ def check(name: str, candidate: Any) -> Answer:
     if task is None:
         raise OptionError(f"assignment {owner!r} has no function {name!r}; it asks for {', '.join(tasks_of(owner))}")
     if candidate is None or candidate is ...:
-        return Answer(False, _OPEN, "open")
+        return Answer(False, _OPEN, ("open",))
     if not callable(candidate):
-        return Answer(False, f"{name} is a {type(candidate).__name__}; pass the function itself.", "not-callable")
+        return Answer(False, f"{name} is a {type(candidate).__name__}; pass the function itself.", ("not-callable",))
     with torch.random.fork_rng(devices=[]):
         return _judged(task, name, candidate, variant)
 
@@ -95,16 +96,19 @@ def _judged(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> A
     try:
         got = _answers(task, candidate, variant, cases)
     except NotImplementedError:
-        return Answer(False, _OPEN, "open")
-    except Exception as error:
+        return Answer(False, _OPEN, ("open",))
+    except (Exception, SystemExit) as error:  # a learner's code may raise anything; it must not end the notebook
         got = error
-    if not isinstance(got, Exception) and _equal(got, _truths(task, variant, cases)):
+    if not isinstance(got, BaseException) and _equal(got, _truths(task, variant, cases)):
         return _thorough(task, name, candidate, variant)
     other = _other_convention(task, candidate, variant, cases)
-    if other:
+    if other is not None:
         return other
-    if isinstance(got, Exception):
-        return Answer(False, f"{name} raised {type(got).__name__}: {got}", "raised")
+    if isinstance(got, BaseException):
+        told = _by_the_doctor(task, name, candidate, variant)
+        if told is not None:
+            return told
+        return Answer(False, f"{name} raised {type(got).__name__}: {got}", ("raised",))
     return _named(task, name, candidate, variant, cases, got)
 
 
@@ -136,25 +140,35 @@ def _close(got: Any, wanted: Tensor) -> bool:
 
 def _thorough(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> Answer:
     """Right on the plain inputs: the doctor looks for what they cannot show (large scores, empty rows, gradients)."""
-    if task.kind:
-        told = _diagnosis(task, candidate, variant)
-        if told is not None and not told.ok and told.examined:
-            return _from_doctor(name, told)
+    told = _by_the_doctor(task, name, candidate, variant)
+    if told is not None:
+        return told
     return Answer(True, f"{name}: right, under the conventions of your course.")
 
 
-def _diagnosis(task: Task, candidate: Any, variant: dict[str, Any]) -> Diagnosis | None:
-    return diagnose(task.subject(candidate, variant), task.kind, time_limit=5.0, **task.options(variant))
+def _by_the_doctor(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> Answer | None:
+    """What the doctor names in the candidate, brought to the book's conventions; None when it names nothing."""
+    subject = task.subject(candidate, variant) if task.kind else None
+    if subject is None:
+        return None
+    findings = _telling(diagnose(subject, task.kind, time_limit=5.0, **task.options(variant)))
+    return _from_doctor(name, findings) if findings and findings[0].code not in _UNNAMED else None
 
 
-def _from_doctor(name: str, told: Diagnosis) -> Answer:
-    findings = [finding for finding in told.findings if finding.severity != "remark"] or list(told.findings)
+def _from_doctor(name: str, findings: list[Finding]) -> Answer:
     text = "\n".join(map(str, findings))
-    return Answer(False, f"{name}: not yet.\n{text}", findings[0].code if findings else "differs")
+    return Answer(False, f"{name}: not yet.\n{text}", tuple(finding.code for finding in findings))
+
+
+def _telling(told: Diagnosis) -> list[Finding]:
+    """Mistakes, and where there are none the remarks on empty rows: an assignment asks for zeros there."""
+    mistakes = [finding for finding in told.findings if finding.severity != "remark"]
+    return mistakes or [finding for finding in told.findings if finding.code.endswith("empty-row")]
 
 
 def _other_convention(task: Task, candidate: Any, variant: dict[str, Any], cases: list[tuple[Any, ...]]) -> Answer | None:
     """Whether it is right under another convention, in one switch."""
+    cases = cases[: task.plain or None]
     for name, value in variant.items():
         if task.follows and name not in task.follows:
             continue
@@ -164,12 +178,12 @@ def _other_convention(task: Task, candidate: Any, variant: dict[str, Any], cases
             flipped = {**variant, name: other}
             try:
                 fits = _equal(_answers(task, candidate, flipped, cases), _truths(task, flipped, cases))
-            except Exception:
+            except (Exception, SystemExit):
                 continue
             if fits:
                 switch = SWITCHES[name]
                 text = f"Your function follows another convention ({switch.title}).\n    yours:   {switch.values[other]}\n    wanted:  {switch.values[value]}"
-                return Answer(False, text, f"convention-{name}")
+                return Answer(False, text, (f"convention-{name}",))
     return None
 
 
@@ -178,27 +192,39 @@ def _named(
 ) -> Answer:
     for text, mistake in task.mistakes.items():
         if _equal(got, [mistake(variant, *case) for case in cases]):
-            return Answer(False, f"{name}: not yet. {text}", "named")
-    if task.kind:
-        told = _diagnosis(task, candidate, variant)
-        if told is not None and told.findings and told.codes[0] != "differs":
-            return _from_doctor(name, told)
-    return Answer(False, f"{name}: not yet. {_difference(got, _truths(task, variant, cases))}", "differs")
+            code, _, sentence = text.rpartition("|")
+            return Answer(False, f"{name}: not yet. {sentence}", (code or "named",))
+    told = _by_the_doctor(task, name, candidate, variant)
+    if told is not None:
+        return told
+    code, sentence = _difference(got, _truths(task, variant, cases))
+    return Answer(False, f"{name}: not yet. {sentence}", (code,))
 
 
-def _difference(got: list[list[Any]], wanted: list[list[Tensor]]) -> str:
+def _difference(got: list[list[Any]], wanted: list[list[Tensor]]) -> tuple[str, str]:
     for one, other in zip(got, wanted, strict=True):
         if len(one) != len(other):
-            return f"It returns {len(one)} value{'s' * (len(one) != 1)}; it should return {len(other)}."
+            return "wrong-count", f"It returns {len(one)} value{'s' * (len(one) != 1)}; it should return {len(other)}."
         for place, (mine, right) in enumerate(zip(one, other, strict=True), start=1):
-            which = f"Value {place}" if len(other) > 1 else "The result"
-            if not isinstance(mine, Tensor):
-                return f"{which} is a {type(mine).__name__}, not a tensor."
-            if mine.shape != right.shape:
-                return f"{which} has shape {tuple(mine.shape)} in the book's order of axes; it should have {tuple(right.shape)}."
-            if (mine.dtype == torch.bool) != (right.dtype == torch.bool):
-                return f"{which} has dtype {str(mine.dtype)[6:]}, which is not what the convention asks for."
-            if not _close(mine, right):
-                off = (mine.double() - right.double()).abs()
-                return f"{which} is off by up to {off[off.isfinite()].max().item() if off.isfinite().any() else float('nan'):.3g}."
-    return "It differs."
+            told = _one_difference(mine, right)
+            if told is not None:
+                return told[0], (f"Value {place}" if len(other) > 1 else "The result") + told[1]
+    return "differs", "It differs."
+
+
+def _one_difference(mine: Any, right: Tensor) -> tuple[str, str] | None:
+    if not isinstance(mine, Tensor):
+        return "wrong-type", f" is a {type(mine).__name__}, not a tensor."
+    if mine.shape != right.shape:
+        mine_text, right_text = tuple(mine.shape), tuple(right.shape)
+        return "wrong-shape", f" has shape {mine_text} in the book's order of axes; it should have {right_text}."
+    if (mine.dtype == torch.bool) != (right.dtype == torch.bool):
+        return "wrong-dtype", f" has dtype {str(mine.dtype)[6:]}, which is not what the convention asks for."
+    if _close(mine, right):
+        return None
+    if mine.dtype == torch.bool:
+        return "differs", f" is wrong in {int((mine != right).sum())} of {right.numel()} entries."
+    off = (mine.detach().double() - right.double()).abs()
+    if not bool(off.isfinite().all()):
+        return "differs", " has entries that are not finite where they should be, or finite where they should not."
+    return "differs", f" is off by up to {off.max().item():.3g}."
