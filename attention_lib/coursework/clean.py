@@ -24,6 +24,7 @@ def run(name: str, variant: dict[str, Any], cells: list[str]) -> dict[str, Any]:
     assignment(name, **variant)
     statements, troubles = statements_of(cells)
     module = types.ModuleType("submission")
+    vars(module)["torch"] = torch  # the notebook's set-up cell, which a student may have deleted
     for statement in needed_statements(statements, tasks_of(name)):
         try:
             exec(compile(ast.Module([statement], []), "<submission>", "exec"), vars(module))

@@ -24,22 +24,38 @@ def statements_of(cells: Sequence[str]) -> tuple[list[ast.stmt], list[str]]:
     Args:
         cells: Sources of the code cells, in order.
     """
-    statements: list[ast.stmt] = []
+    groups: list[tuple[str, list[ast.stmt]]] = []
     troubles: list[str] = []
+    sources = [_without_magics(cell) for cell in cells]
     number = 0
-    while number < len(cells):
-        found, used = None, 1
-        for used in range(1, min(_JOINED, len(cells) - number) + 1):
-            found = _parsed("\n".join(map(_without_magics, cells[number : number + used])))
-            if isinstance(found, list):
-                break
-        if isinstance(found, list):
-            statements += found
+    while number < len(sources):
+        used, dropped, group = _readable(sources, number, groups)
+        if group is None:
+            troubles.append(f"cell {number + 1} cannot be read: {_parsed(sources[number])}")
         else:
-            used = 1
-            troubles.append(f"cell {number + 1} cannot be read: {_parsed(_without_magics(cells[number]))}")
+            groups[len(groups) - dropped :] = [group]
         number += used
-    return statements, troubles
+    return [statement for _, found in groups for statement in found], troubles
+
+
+def _readable(
+    sources: Sequence[str], number: int, groups: Sequence[tuple[str, list[ast.stmt]]]
+) -> tuple[int, int, tuple[str, list[ast.stmt]] | None]:
+    """The cell as a group, joined with cells behind it, or before it, where a definition was split in two.
+
+    Returns:
+        How many cells it took, how many groups before it became part of it, and the group.
+    """
+    for dropped in (0, 1):
+        if dropped > len(groups):
+            break
+        before = [groups[-1][0]] if dropped else []
+        for used in range(1, min(_JOINED, len(sources) - number) + 1):
+            text = "\n".join([*before, *sources[number : number + used]])
+            found = _parsed(text)
+            if isinstance(found, list):
+                return used, dropped, (text, found)
+    return 1, 0, None
 
 
 def _without_magics(cell: str) -> str:

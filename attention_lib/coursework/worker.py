@@ -177,6 +177,7 @@ def _withhold(places: list[str]) -> None:
 def _run_definitions(cells: list[str], names: list[str]) -> tuple[types.ModuleType, dict[str, Any]]:
     statements, troubles = statements_of(cells)
     module = types.ModuleType("submission")
+    vars(module)["torch"] = torch  # the notebook's set-up cell, which a student may have deleted
     sys.modules["submission"] = module
     failed: dict[str, str] = {}
     for statement in needed_statements(statements, names):
