@@ -8,7 +8,7 @@ PY      = $(VENV)/bin/python
 STAMP   = $(VENV)/.attention-stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help env book notebooks test lint serve new-chapter clean
+.PHONY: help env book notebooks test coursework-audit lint serve new-chapter clean
 
 help:  ## show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -24,9 +24,13 @@ book: $(STAMP)  ## run all chapters and build the website in _build/html
 notebooks: $(STAMP)  ## write chapters/notebooks/*.ipynb from the chapters
 	$(PY) book/tools/execute.py
 	$(PY) book/tools/notebooks.py
+	$(PY) book/tools/coursework.py
 
 test: $(STAMP)  ## lint, unit tests, notebooks' values, the site in a browser
 	$(PY) book/tools/run_tests.py
+
+coursework-audit: $(STAMP)  ## the coursework's long run: all corpora, as root and as a user
+	$(PY) book/tools/coursework_audit.py
 
 lint: $(STAMP)  ## style, format and types only
 	$(PY) book/tools/run_tests.py --only lint --only format --only types

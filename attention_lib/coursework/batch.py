@@ -185,4 +185,6 @@ def _result(future: Future[Mark], assignment: Assignment) -> Mark:
 
 def unread(assignment: Assignment, reason: str, status: str = "unreadable") -> Mark:
     """A mark of 0 with its reason, for a file that is not a submission."""
-    return Mark(status, tuple(CheckResult(check.name, 0.0, check.points, reason) for check in assignment.checks), reason)
+    return Mark(
+        status, tuple(CheckResult(check.name, 0.0, check.points, reason) for check in assignment.checks), reason
+    )

@@ -93,6 +93,7 @@ def check(name: str, candidate: Any) -> Answer:
 
 def _judged(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> Answer:
     cases = task.inputs(torch.Generator().manual_seed(2026))
+    got: list[list[Any]] | BaseException
     try:
         got = _answers(task, candidate, variant, cases)
     except NotImplementedError:
@@ -125,9 +126,7 @@ def _truths(task: Task, variant: Mapping[str, Any], cases: list[tuple[Any, ...]]
 
 
 def _equal(got: list[list[Any]], wanted: list[list[Tensor]]) -> bool:
-    return all(
-        len(one) == len(other) and all(map(_close, one, other)) for one, other in zip(got, wanted, strict=True)
-    )
+    return all(len(one) == len(other) and all(map(_close, one, other)) for one, other in zip(got, wanted, strict=True))
 
 
 def _close(got: Any, wanted: Tensor) -> bool:
@@ -166,7 +165,9 @@ def _telling(told: Diagnosis) -> list[Finding]:
     return mistakes or [finding for finding in told.findings if finding.code.endswith("empty-row")]
 
 
-def _other_convention(task: Task, candidate: Any, variant: dict[str, Any], cases: list[tuple[Any, ...]]) -> Answer | None:
+def _other_convention(
+    task: Task, candidate: Any, variant: dict[str, Any], cases: list[tuple[Any, ...]]
+) -> Answer | None:
     """Whether it is right under another convention, in one switch."""
     cases = cases[: task.plain or None]
     for name, value in variant.items():

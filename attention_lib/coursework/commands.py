@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(commands: Any, name: str, run: Any, about: str, more: str = "") -> argparse.ArgumentParser:
     text = f"{about[0].upper()}{about[1:]}. {more}".strip()
-    parser = commands.add_parser(name, help=about, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = commands.add_parser(
+        name, help=about, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.set_defaults(run=run)
     parser.add_argument("--course", type=Path, default=_default_course(), metavar="FOLDER",
                         help="folder with a folder for each assignment (default: %(default)s)")  # fmt: skip
@@ -88,7 +90,9 @@ def _default_course() -> Path:
 
 
 def _key(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    parser.add_argument("--key", required=required, help="course key: any text; another one each term gives other conventions")
+    parser.add_argument(
+        "--key", required=required, help="course key: any text; another one each term gives other conventions"
+    )
 
 
 def _dry(parser: argparse.ArgumentParser) -> None:
@@ -127,7 +131,9 @@ def _release(commands: Any) -> None:
                       "anything of the solution is left in it.")  # fmt: skip
     parser.add_argument("name", nargs="+", help="assignment, or several")
     _key(parser)
-    parser.add_argument("-o", "--output", type=Path, default=Path("handout"), metavar="FOLDER", help="where to (default: handout)")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("handout"), metavar="FOLDER", help="where to (default: handout)"
+    )
     _dry(parser)
 
 
@@ -187,8 +193,12 @@ def _run_verify(given: argparse.Namespace) -> int:
 def _isolation(parser: argparse.ArgumentParser) -> None:
     from attention_lib.coursework.sandbox import ISOLATIONS
 
-    parser.add_argument("--isolation", choices=ISOLATIONS, help="default: bubblewrap, or account inside the container image")
-    parser.add_argument("--unsafe", action="store_true", help="run strangers' code with your own rights if there is no isolation")
+    parser.add_argument(
+        "--isolation", choices=ISOLATIONS, help="default: bubblewrap, or account inside the container image"
+    )
+    parser.add_argument(
+        "--unsafe", action="store_true", help="run strangers' code with your own rights if there is no isolation"
+    )
 
 
 # grade.
@@ -203,11 +213,19 @@ def _grade(commands: Any) -> None:
     parser.add_argument("--assignment", required=True, metavar="NAME")
     _key(parser)
     parser.add_argument("-o", "--output", type=Path, default=Path("grades.csv"), help="the table (default: grades.csv)")
-    parser.add_argument("--workers", type=int, default=min(os.cpu_count() or 1, 8), help="sandboxes at once (default: %(default)s)")
-    parser.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster; 'local' starts one on this machine")
+    parser.add_argument(
+        "--workers", type=int, default=min(os.cpu_count() or 1, 8), help="sandboxes at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="scheduler of a Dask cluster; 'local' starts one on this machine"
+    )
     parser.add_argument("--due", metavar="TIME", help="when it was due: 2026-11-30T23:59, in this machine's time zone")
-    parser.add_argument("--late", type=float, default=0.0, metavar="PERCENT", help="what each day begun after that costs")
-    parser.add_argument("--seconds", type=float, default=40.0, help="wall time of one submission (default: %(default)s)")
+    parser.add_argument(
+        "--late", type=float, default=0.0, metavar="PERCENT", help="what each day begun after that costs"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=40.0, help="wall time of one submission (default: %(default)s)"
+    )
     parser.add_argument("--megabytes", type=int, default=1024, help="memory of one submission (default: %(default)s)")
     parser.add_argument("--fresh", action="store_true", help="forget earlier grades")
     _isolation(parser)
@@ -246,7 +264,9 @@ def _run_grade(given: argparse.Namespace) -> int:
     states: dict[str, int] = {}
     for row in batch.rows:
         states[row["status"]] = states.get(row["status"], 0) + 1
-    print(f"{len(batch.rows)} rows in {given.output}: " + ", ".join(f"{n} {state}" for state, n in sorted(states.items())))
+    print(
+        f"{len(batch.rows)} rows in {given.output}: " + ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
+    )
     return LOOK if batch.ungraded or states.get("unreadable") else DONE
 
 
@@ -319,7 +339,9 @@ def _written(commands: Any) -> None:
     parser.add_argument("folder", type=Path, help="the submissions")
     parser.add_argument("--assignment", default="written", metavar="NAME")
     parser.add_argument("--marked", type=Path, metavar="SHEET", help="the sheet with points in it")
-    parser.add_argument("-o", "--output", type=Path, default=None, help="default: to_read.csv, or written.csv with --marked")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=None, help="default: to_read.csv, or written.csv with --marked"
+    )
     _dry(parser)
 
 
@@ -329,7 +351,9 @@ def _run_written(given: argparse.Namespace) -> int:
 
     _, assignment = _folder(given, given.assignment)
     output = given.output or Path("written.csv" if given.marked else "to_read.csv")
-    texts = {output: marked(given.marked, given.folder, assignment) if given.marked else sheet(given.folder, assignment)}
+    texts = {
+        output: marked(given.marked, given.folder, assignment) if given.marked else sheet(given.folder, assignment)
+    }
     if not given.marked:
         texts[output.with_suffix(".html")] = reading_page(given.folder, assignment)
         if output.exists() and not given.dry_run:
@@ -365,6 +389,7 @@ def _run_export(given: argparse.Namespace) -> int:
     from attention_lib.coursework.table import read_table, write_whole
 
     notes: list[str] = []
+    content: bytes | str
     if given.what.endswith(".csv"):
         rows = read_table(Path(given.what))
         content, notes = export.grades(rows, given.kind, given.roster, given.column)

@@ -26,8 +26,6 @@ Answer = list[Tensor]
 Candidate = Callable[..., Any]
 
 
-
-
 @dataclass(frozen=True)
 class Task:
     """One function of one assignment.
@@ -182,7 +180,7 @@ def _attention_gradients(variant: Variant, *inputs: Any) -> Answer:
     query, key, value, allowed, arriving = inputs
     with torch.enable_grad():
         leaves = [t.clone().requires_grad_() for t in (query, key, value)]
-        output = attention(*leaves, allowed).output
+        output = attention(leaves[0], leaves[1], leaves[2], allowed).output
         return list(torch.autograd.grad(output, leaves, arriving))
 
 
@@ -200,7 +198,8 @@ def _ask_backward(candidate: Candidate, variant: Variant, *inputs: Any) -> Answe
 def _with(change: Callable[[Tensor, Tensor, Tensor, float], Answer]) -> Callable[..., Answer]:
     def made(variant: Variant, *inputs: Any) -> Answer:
         query, *_ = inputs
-        return change(*_attention_gradients(variant, *inputs), math.sqrt(query.shape[-1]))
+        grads = _attention_gradients(variant, *inputs)
+        return change(grads[0], grads[1], grads[2], math.sqrt(query.shape[-1]))
 
     return made
 
@@ -346,7 +345,7 @@ class _AsModule(nn.Module):
 # Windows and caches.
 
 
-def _bias(variant: Variant, L: int, S: int, behind: Tensor, allowed: Tensor) -> Tensor:
+def _bias(variant: Variant, behind: Tensor, allowed: Tensor) -> Tensor:
     return (-variant["distance"] * behind.abs().double()).masked_fill(~allowed, -torch.inf)
 
 
@@ -358,7 +357,7 @@ def _seen(variant: Variant, n: int, w: int) -> tuple[Tensor, Tensor]:
 def _true_windowed(variant: Variant, query: Tensor, key: Tensor, value: Tensor, w: int, **options: Any) -> Answer:
     behind, allowed = _seen(variant, query.shape[2], w)
     key, value = (t[:, : t.shape[1] // variant["groups"]] for t in (key, value))
-    bias = _bias(variant, *allowed.shape, behind, allowed)
+    bias = _bias(variant, behind, allowed)
     result = attention(query, key, value, bias, need_weights=True, **options)
     assert result.weights is not None
     return [result.output, result.weights] if variant["gives"] == "output_log_weights" else [result.output]
@@ -409,7 +408,8 @@ TASKS: dict[tuple[str, str], Task] = {
     ),
     ("softmax", "masked_softmax"): Task(
         inputs=lambda g: [
-            (_normal(g, 2, 3, 7), None), (_normal(g, 2, 3, 7), _some(g, 2, 3, 7)),
+            (_normal(g, 2, 3, 7), None),
+            (_normal(g, 2, 3, 7), _some(g, 2, 3, 7)),
             (_normal(g, 2, 3, 7), _with_empty_row(_some(g, 2, 3, 7))),
         ],  # fmt: skip
         ask=_ask_softmax,
@@ -444,7 +444,9 @@ TASKS: dict[tuple[str, str], Task] = {
     ),
     ("attention", "attention"): Task(
         inputs=lambda g: [
-            (*_qkv(g), None), (*_qkv(g), _some(g, 2, 3, 5, 7)), (*_qkv(g), _with_empty_row(_some(g, 2, 3, 5, 7))),
+            (*_qkv(g), None),
+            (*_qkv(g), _some(g, 2, 3, 5, 7)),
+            (*_qkv(g), _with_empty_row(_some(g, 2, 3, 5, 7))),
         ],  # fmt: skip
         ask=_ask_attention,
         truth=_true_attention,
@@ -454,7 +456,10 @@ TASKS: dict[tuple[str, str], Task] = {
         options=_spoken,
     ),
     ("attention", "attention_backward"): Task(
-        inputs=lambda g: [(*_qkv(g), None, _normal(g, 2, 3, 5, 13)), (*_qkv(g), _some(g, 2, 3, 5, 7), _normal(g, 2, 3, 5, 13))],
+        inputs=lambda g: [
+            (*_qkv(g), None, _normal(g, 2, 3, 5, 13)),
+            (*_qkv(g), _some(g, 2, 3, 5, 7), _normal(g, 2, 3, 5, 13)),
+        ],
         ask=_ask_backward,
         truth=_attention_gradients,
         mistakes={
@@ -484,8 +489,12 @@ TASKS: dict[tuple[str, str], Task] = {
             "Each query sees the keys after it instead of those before it: the triangle is the other one.": (
                 lambda variant, L, S: [~_earlier(variant, L, S, -1)]
             ),
-            "causal-excludes-itself|A query does not see its own position; it should.": lambda variant, L, S: [_earlier(variant, L, S, -1)],
-            "causal-sees-next|A query sees one position too far, the one right after it.": lambda variant, L, S: [_earlier(variant, L, S, 1)],
+            "causal-excludes-itself|A query does not see its own position; it should.": lambda variant, L, S: [
+                _earlier(variant, L, S, -1)
+            ],
+            "causal-sees-next|A query sees one position too far, the one right after it.": lambda variant, L, S: [
+                _earlier(variant, L, S, 1)
+            ],
         },
         follows=("mask", "corner"),
     ),
@@ -494,7 +503,9 @@ TASKS: dict[tuple[str, str], Task] = {
         ask=_ask_mask,
         truth=_true_padding,
         mistakes={
-            "One real token too many may be attended to.": lambda variant, n, S: _true_padding(variant, (n + 1).clamp(max=S), S),
+            "One real token too many may be attended to.": lambda variant, n, S: _true_padding(
+                variant, (n + 1).clamp(max=S), S
+            ),
             "The last real token may not be attended to; it should.": lambda variant, n, S: _true_padding(
                 variant, (n - 1).clamp(min=0), S
             ),
@@ -510,9 +521,9 @@ TASKS: dict[tuple[str, str], Task] = {
         truth=_true_window,
         mistakes={
             "The window has one key more than it should.": lambda variant, L, S, w: _true_window(variant, L, S, w + 1),
-            "The window has one key fewer than it should.": lambda variant, L, S, w: _true_window(variant, L, S, w - 1)
-            if w > 1
-            else [torch.zeros(L, S, dtype=torch.bool)],
+            "The window has one key fewer than it should.": lambda variant, L, S, w: (
+                _true_window(variant, L, S, w - 1) if w > 1 else [torch.zeros(L, S, dtype=torch.bool)]
+            ),
         },
         follows=("mask", "corner", "reach"),
     ),
@@ -586,7 +597,9 @@ TASKS: dict[tuple[str, str], Task] = {
         truth=_true_windowed,
         follows=("layout", "reach", "gives", "distance", "groups"),
         mistakes={
-            "The scores are not divided by sqrt(d_k).": lambda variant, *inputs: _true_windowed(variant, *inputs, scale=1.0),
+            "The scores are not divided by sqrt(d_k).": lambda variant, *inputs: _true_windowed(
+                variant, *inputs, scale=1.0
+            ),
             "The distance bias is divided by sqrt(d_k) too; it belongs on the scaled score.": (
                 lambda variant, *inputs: _true_windowed(
                     {**variant, "distance": variant["distance"] * inputs[0].shape[-1] ** -0.5}, *inputs
@@ -595,8 +608,12 @@ TASKS: dict[tuple[str, str], Task] = {
             "The distance bias has the wrong sign: far keys get more weight.": (
                 lambda variant, *inputs: _true_windowed({**variant, "distance": -variant["distance"]}, *inputs)
             ),
-            "The window has one key more than it should.": lambda variant, q, k, v, w: _true_windowed(variant, q, k, v, w + 1),
-            "There is no window: every earlier key is seen.": lambda variant, q, k, v, w: _true_windowed(variant, q, k, v, 999),
+            "The window has one key more than it should.": lambda variant, q, k, v, w: _true_windowed(
+                variant, q, k, v, w + 1
+            ),
+            "There is no window: every earlier key is seen.": lambda variant, q, k, v, w: _true_windowed(
+                variant, q, k, v, 999
+            ),
         },
     ),
     ("window", "attend_step"): Task(
@@ -605,13 +622,16 @@ TASKS: dict[tuple[str, str], Task] = {
         truth=_true_step,
         follows=("layout", "distance", "groups", "cache"),
         mistakes={
-            "The scores are not divided by sqrt(d_k).": lambda variant, *inputs: _true_step(variant, *inputs, scale=1.0),
+            "The scores are not divided by sqrt(d_k).": lambda variant, *inputs: _true_step(
+                variant, *inputs, scale=1.0
+            ),
             "The distance bias has the wrong sign: far keys get more weight.": (
                 lambda variant, *inputs: _true_step({**variant, "distance": -variant["distance"]}, *inputs)
             ),
             "The new token does not see its own key.": lambda variant, q, k, v: _without_own(variant, q, k, v),
             "The new token sees its own key alone, not the cache.": lambda variant, q, k, v: [
-                _true_step(variant, q, k[:, :, -1:], v[:, :, -1:])[0], *_true_step(variant, q, k, v)[1:]
+                _true_step(variant, q, k[:, :, -1:], v[:, :, -1:])[0],
+                *_true_step(variant, q, k, v)[1:],
             ],
             "The output is right, but the caches come back without the new token.": lambda variant, *inputs: [
                 _true_step(variant, *inputs)[0],

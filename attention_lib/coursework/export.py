@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def assignment(folder: Path, about: Assignment, key: str, kind: str) -> bytes | 
     Raises:
         OptionError: That system takes grades, not assignments.
     """
-    makers = {"gradescope": gradescope_zip, "nbgrader": nbgrader_notebook, "otter": otter_notebook}
+    makers: dict[str, Callable[..., bytes | str]] = {"gradescope": gradescope_zip, "nbgrader": nbgrader_notebook, "otter": otter_notebook}
     if kind not in makers:
         raise OptionError(f"--{kind} takes a table of grades; give the csv that `grade` wrote")
     if not about.checks:
@@ -176,5 +176,3 @@ def _nbgrader_csv(rows: Sequence[Mapping[str, str]]) -> str:
              "raw_score": row["score"], "late_submission_penalty": "0.0", "score": row["score"], "max_score": row["out_of"]}
             for row in rows]  # fmt: skip
     return _csv(NBGRADER, made)
-
-

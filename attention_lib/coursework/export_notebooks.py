@@ -76,12 +76,21 @@ def nbgrader_notebook(folder: Path, assignment: Assignment, variant: Mapping[str
     for check in assignment.checks:
         hidden = f"### BEGIN HIDDEN TESTS\n{runner}_run_check(_hidden, {check.name!r}, _conventions, globals())\n### END HIDDEN TESTS"
         about = _nbgrader(f"check-{check.name}", grade=True, points=check.points)
-        cells.append(_cell("code", f"# {check.title}\n{_public_test(assignment)}\n{hidden}", len(cells), nbgrader=about))
+        cells.append(
+            _cell("code", f"# {check.title}\n{_public_test(assignment)}\n{hidden}", len(cells), nbgrader=about)
+        )
     return _notebook(cells)
 
 
 def _nbgrader(name: str, *, solution: bool = False, grade: bool = False, points: float | None = None) -> dict[str, Any]:
-    about = {"grade": grade, "grade_id": name, "locked": grade, "schema_version": 3, "solution": solution, "task": False}
+    about = {
+        "grade": grade,
+        "grade_id": name,
+        "locked": grade,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
     return about | ({"points": points} if grade else {})
 
 

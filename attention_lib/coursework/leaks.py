@@ -129,33 +129,40 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _shapes(text: str) -> Iterator[tuple[str, ...]]:
-    """Windows of tokens, with every plain name replaced by the same word; attributes and numbers stay."""
+    """Windows of tokens from the start of each line on, every plain name replaced by the same word."""
     tokens: list[str] = []
-    previous = ""
-    for kind, word in _tokens(text):
-        plain = kind == tokenize.NAME and previous != "." and not keyword.iskeyword(word)
-        tokens.append("name" if plain else word)
-        previous = word
-    for start in range(len(tokens) - _WINDOW + 1):
-        yield tuple(tokens[start : start + _WINDOW])
+    starts: list[int] = []
+    for line in text.split("\n"):
+        starts.append(len(tokens))
+        previous = ""
+        for kind, word in _tokens(line):
+            plain = kind == tokenize.NAME and previous != "." and not keyword.iskeyword(word)
+            tokens.append("name" if plain else word)
+            previous = word
+    for start in dict.fromkeys(starts):
+        if start + _WINDOW <= len(tokens):
+            yield tuple(tokens[start : start + _WINDOW])
 
 
 def _tells(shape: tuple[str, ...]) -> bool:
     """A window of brackets, commas and names alone could stand anywhere."""
-    telling = [word for word in shape if word not in ("name", ",", "(", ")", "=", ".", "[", "]", ":", "in", "for", "return", "torch")]
+    telling = [
+        word
+        for word in shape
+        if word not in ("name", ",", "(", ")", "=", ".", "[", "]", ":", "in", "for", "return", "torch")
+    ]
     return len(telling) >= 5 and len(set(telling)) >= 4 and not all(word[:1] in "\"'" for word in telling)
 
 
-def _tokens(text: str) -> Iterator[tuple[int, str]]:
-    """Python's tokens of any text; what cannot be read is skipped line by line."""
+def _tokens(line: str) -> list[tuple[int, str]]:
+    """Python's tokens of one line of any text, without the signs of comments and quotations in front."""
     wanted = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
-    for line in text.split("\n"):
-        bare = re.sub(r"^[\s#>*`]+", "", line)
-        try:
-            found = [(t.type, t.string) for t in tokenize.generate_tokens(io.StringIO(bare).readline) if t.type in wanted]
-        except (tokenize.TokenError, IndentationError, SyntaxError):
-            found = [(tokenize.NAME if w.isidentifier() else tokenize.OP, w) for w in re.findall(r"\w+|[^\w\s]", bare)]
-        yield from found
+    bare = re.sub(r"^[\s#>*`]+", "", line)
+    try:
+        found = tokenize.generate_tokens(io.StringIO(bare).readline)
+        return [(token.type, token.string) for token in found if token.type in wanted]
+    except (tokenize.TokenError, IndentationError, SyntaxError):
+        return [(tokenize.NAME if w.isidentifier() else tokenize.OP, w) for w in re.findall(r"\w+|[^\w\s]", bare)]
 
 
 def texts_in(content: bytes | str, where: str, depth: int = 0) -> Iterator[tuple[str, str]]:

@@ -35,7 +35,9 @@ def report(table: Path, student: str, assignments: Sequence[Assignment] = ()) ->
         hint = f"; did you mean {', '.join(near[:5])}?" if near else ""
         raise OptionError(f"{table} has no student {student!r}{hint}")
     if len(found) > 1:
-        raise OptionError(f"{len(found)} students are called {student!r}; give the id: {', '.join(r['id'] for r in found)}")
+        raise OptionError(
+            f"{len(found)} students are called {student!r}; give the id: {', '.join(r['id'] for r in found)}"
+        )
     return "\n".join(_lines(found[0], _journal_reasons(table, found[0]), _titles(found[0], assignments)))
 
 

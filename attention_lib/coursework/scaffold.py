@@ -106,7 +106,12 @@ def scaffold(course: Path, name: str, *, dry_run: bool = False) -> list[Path]:
     folder = course / name
     if folder.exists():
         raise OptionError(f"{folder} exists already; choose another name or remove it")
-    words = {"NAME": name, "MARK": secrets.token_hex(3), "FUNCTION": f"my_{name}", "TITLE": name.replace("_", " ").capitalize()}
+    words = {
+        "NAME": name,
+        "MARK": secrets.token_hex(3),
+        "FUNCTION": f"my_{name}",
+        "TITLE": name.replace("_", " ").capitalize(),
+    }
     texts = {"source.md": _SOURCE, "checks.py": _CHECKS, "mutants/wrong.py": _WRONG}
     for place, text in texts.items():
         for word, value in words.items():

@@ -124,13 +124,14 @@ def forbid_calls() -> bool:
 def _program(column: int, audit: int, clone: int, clone3: int) -> bytes:
     """The filter: wrong architecture is killed, clone needs CLONE_THREAD, clone3 does not exist, the rest is EPERM."""
     load, equal, at_least, any_bit, answer = 0x20, 0x15, 0x35, 0x45, 0x06
-    lines = [(load, 0, 0, 4), (equal, 1, 0, audit), (answer, 0, 0, _KILL), (load, 0, 0, 0)]
+    lines: list[tuple[int, ...]] = [(load, 0, 0, 4), (equal, 1, 0, audit), (answer, 0, 0, _KILL), (load, 0, 0, 0)]
     if column == 0:
         lines += [(at_least, 0, 1, 0x40000000), (answer, 0, 0, _KILL)]  # x32 calls would bypass the numbers
     lines += [(equal, 0, 1, clone3), (answer, 0, 0, _ENOSYS)]
     for numbers in _FORBIDDEN.values():
-        if numbers[column] is not None:
-            lines += [(equal, 0, 1, numbers[column]), (answer, 0, 0, _EPERM)]
+        number = numbers[column]
+        if number is not None:
+            lines += [(equal, 0, 1, number), (answer, 0, 0, _EPERM)]
     lines += [(equal, 0, 3, clone), (load, 0, 0, 16), (any_bit, 1, 0, _CLONE_THREAD), (answer, 0, 0, _EPERM)]
     lines += [(answer, 0, 0, _ALLOW)]
-    return b"".join(struct.pack("=HBBI", *line) for line in lines)  # type: ignore[arg-type]
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)

@@ -170,7 +170,9 @@ def _notebook_cells(text: str) -> tuple[list[str], str]:
         cells = [cell for sheet in told["worksheets"] if isinstance(sheet, dict) for cell in sheet.get("cells") or []]
     if not isinstance(cells, list):
         return [], "json, but not a notebook: it has no cells"
-    return _within_limits([_source(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"])
+    return _within_limits(
+        [_source(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    )
 
 
 def _source(cell: dict[str, Any]) -> str:

@@ -69,7 +69,7 @@ def clean_run(name: str, variant: dict[str, Any], cells: list[str]) -> dict[str,
 
 
 def _as_notebook(cells: list[str], name: str, variant: dict[str, Any]) -> dict[str, Any]:
-    made = [
+    made: list[dict[str, Any]] = [
         {"cell_type": "code", "execution_count": None, "id": f"cell-{number}", "metadata": {}, "outputs": [],
          "source": source} for number, source in enumerate(cells)
     ]  # fmt: skip

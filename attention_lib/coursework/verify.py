@@ -59,7 +59,9 @@ def with_variant(cells: list[str], variant: Mapping[str, Any]) -> list[str]:
     return [f"import torch\nVARIANT = {dict(variant)!r}", *cells]
 
 
-def verify(folder: Path, keys: list[str], worker: Worker, seeds: int = 3, tell: Callable[[str], None] = print) -> list[str]:
+def verify(
+    folder: Path, keys: list[str], worker: Worker, seeds: int = 3, tell: Callable[[str], None] = print
+) -> list[str]:
     """Check an assignment; what is wrong with it, one sentence each.
 
     Args:
@@ -83,7 +85,7 @@ def verify(folder: Path, keys: list[str], worker: Worker, seeds: int = 3, tell: 
             if assignment.checks and result.score >= sum(check.points for check in assignment.checks):
                 passed.append(f"wrong answer {path.stem}/{specimen.name} gets all points")
     tell(f"{assignment.id}: {count} wrong answers")
-    faults += passed + _leaks(folder, variants)
+    faults += [*passed, *_leaks(folder, variants)]
     tell(f"{assignment.id}: nothing of the solution in notebook and page" if not faults else "")
     return faults
 

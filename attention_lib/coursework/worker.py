@@ -84,7 +84,8 @@ def _one_job(channel: socket.socket, job: int, mode: str, nested: bool) -> None:
     os.close(tell)
     inner = int.from_bytes(os.read(told, 8), "little")
     watch = os.pidfd_open(keeper)
-    ready, _, _ = select.select([watch, channel], [], [])
+    both: list[Any] = [watch, channel]
+    ready, _, _ = select.select(both, [], [])
     if watch not in ready:  # "K", or the grader has gone
         for process in {inner, keeper} - {0}:
             _end(process)
@@ -169,7 +170,11 @@ def _withhold(places: list[str]) -> None:
 
         try:
             module, _, inner = owner.partition(":")
-            setattr(getattr(importlib.import_module(module), inner) if inner else importlib.import_module(module), name, refuse)
+            setattr(
+                getattr(importlib.import_module(module), inner) if inner else importlib.import_module(module),
+                name,
+                refuse,
+            )
         except (ImportError, AttributeError, TypeError):
             continue
 

@@ -58,13 +58,17 @@ def sheet(folder: Path, assignment: Assignment) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     most = max(len(rows) for rows in assignment.rubric.values())
-    writer.writerow(["student", "id", "file", "answer", "words", *(f"line_{n + 1}" for n in range(most)), "comment", "text"])
+    writer.writerow(
+        ["student", "id", "file", "answer", "words", *(f"line_{n + 1}" for n in range(most)), "comment", "text"]
+    )
     for one, answers in _handed_in(folder, assignment):
         for name, text in answers.items():
             told = one.problem or text or "(no answer)"
             cells = ["" for _ in assignment.rubric[name]] if text else ["0" for _ in assignment.rubric[name]]
             cells += [""] * (most - len(cells))
-            writer.writerow([*map(_harmless, (one.student, one.id, one.file)), name, len(text.split()), *cells, "", _harmless(told)])
+            writer.writerow(
+                [*map(_harmless, (one.student, one.id, one.file)), name, len(text.split()), *cells, "", _harmless(told)]
+            )
     return "\ufeff" + out.getvalue()
 
 
@@ -116,11 +120,18 @@ def _points(row: dict[str, str], assignment: Assignment) -> CheckResult:
         try:
             given = float(cell)
         except ValueError:
-            raise OptionError(f"{where}: {cell!r} is not a number of points; the line is worth up to {possible:g}") from None
+            raise OptionError(
+                f"{where}: {cell!r} is not a number of points; the line is worth up to {possible:g}"
+            ) from None
         if not 0 <= given <= possible:
             raise OptionError(f"{where}: {given:g} points, but the line is worth 0 to {possible:g}")
         total += given
         if given < possible:
             lost.append(f"-{possible - given:g} {text}")
     comment = (row.get("comment") or "").strip()
-    return CheckResult(row["answer"], total, sum(p for p, _ in assignment.rubric[row["answer"]]), "; ".join([*lost, comment]).strip("; "))
+    return CheckResult(
+        row["answer"],
+        total,
+        sum(p for p, _ in assignment.rubric[row["answer"]]),
+        "; ".join([*lost, comment]).strip("; "),
+    )

@@ -16,7 +16,12 @@ HERE = Path(__file__).parent
 LIMITS = Limits(cpu_seconds=3, call_seconds=1.5, wall_seconds=6, megabytes=512)
 ASSIGNMENT = load_assignment(HERE / "attention")
 VARIANT = book_variant(ASSIGNMENT.switches)
-MARKERS = [Path("/tmp/attack-marker"), Path("/tmp/attack-left"), Path("/dev/shm/attack-left"), Path.home() / "attack-left"]
+MARKERS = [
+    Path("/tmp/attack-marker"),
+    Path("/tmp/attack-left"),
+    Path("/dev/shm/attack-left"),
+    Path.home() / "attack-left",
+]
 SECRET = "a-secret-of-the-grader"
 
 

@@ -1,15 +1,21 @@
 """The corpora of wrong answers: written by hand, taken over from the doctor's, and generated from right answers."""
 
 import ast
+import copy
+import functools
 import importlib.util
 import inspect
+import random
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from attention_lib.coursework.marking import mark
-from attention_lib.coursework.model import load_assignment
+from attention_lib.coursework.model import Draw, load_assignment
+from attention_lib.coursework.sandbox import Fault
 from attention_lib.coursework.variants import book_variant
 from attention_lib.coursework.verify import specimens_in
 
@@ -115,3 +121,108 @@ def caught(wrong, worker, seed=1):
 def fails(check, function):
     """Whether a check failed because of this function."""
     return check.points < check.of and re.match(rf"{re.escape(function)}[: ]", check.reason) is not None
+
+
+# Mutants of right answers, by the operators of the doctor's corpus; not of those that loop over every number.
+QUICK_STYLES = {"matrices", "sums", "shifted", "library", "lines", "book", "compare", "triangles", "lists", "views", "loop",
+                "batched", "masks", "grouped"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A right answer with one change in one of its functions."""
+
+    assignment: str
+    style: str
+    change: str
+    code: str
+    original: str
+
+
+@functools.cache
+def operators():
+    """The module that changes code: tests/doctor/mutants.py."""
+    list(_doctors("correct"))  # it needs its neighbour
+    if "coursework_mutation" not in sys.modules:
+        spec = importlib.util.spec_from_file_location("coursework_mutation", DOCTOR / "mutants.py")
+        sys.modules["coursework_mutation"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["coursework_mutation"])
+    return sys.modules["coursework_mutation"].OPERATORS
+
+
+def generated(count, seed=0, styles=QUICK_STYLES):
+    """A fixed sample of mutants over all right answers."""
+    sites = []
+    for name in GRADED:
+        for path in sorted((HERE / name / "correct").glob("*.py")):
+            if styles is None or path.stem in styles:
+                text = path.read_text(encoding="utf-8")
+                sites += [(name, path.stem, text, *site) for site in _sites(text)]
+    random.Random(seed).shuffle(sites)
+    for name, style, text, number, change, replacement in sites[:count]:
+        yield Generated(name, style, change, _changed(text, number, replacement), text)
+
+
+def _computing(tree):
+    """Nodes of the functions' bodies, in a fixed order."""
+    for part in tree.body:
+        if isinstance(part, ast.FunctionDef):
+            for statement in part.body:
+                yield from ast.walk(statement)
+
+
+def _sites(text):
+    for number, node in enumerate(_computing(ast.parse(text))):
+        for operator in operators():
+            for change, replacement in operator(node):
+                yield number, f"{change} (line {getattr(node, 'lineno', 0)}, {number})", replacement
+
+
+def _changed(text, number, replacement):
+    tree = ast.parse(text)
+    target = list(_computing(tree))[number]
+    replacement = ast.copy_location(copy.deepcopy(replacement), target)
+
+    class Swap(ast.NodeTransformer):
+        def visit(self, node):
+            return replacement if node is target else super().generic_visit(node)
+
+    return ast.unparse(ast.fix_missing_locations(Swap().visit(tree)))
+
+
+def differs(mutant, worker, limits, variant, seeds):
+    """Whether a mutant answers any case of any seed otherwise than its original; asked only of those with all points."""
+    about = load_assignment(HERE / mutant.assignment)
+    answers = []
+    for code in (mutant.original, mutant.code):
+        told = []
+        with _session(worker, about, variant, code, limits) as session:
+            for seed in seeds:
+                for check in about.checks:
+                    for case in check.make(Draw(seed * 1000 + len(told) % 7, variant)):
+                        told.append(_asked(session, case))
+        answers.append(told)
+    return any(not _alike(one, other) for one, other in zip(*answers, strict=True))
+
+
+def _session(worker, about, variant, code, limits):
+    job = {"cells": [f"VARIANT = {dict(variant)!r}", code], "names": list(about.functions), "withheld": [], "seed": 1}
+    return worker.open(job, limits)
+
+
+def _asked(session, case):
+    try:
+        order = {} if case.gradient is None else {"gradient": list(case.gradient)}
+        return session.call(case.function, list(case.arguments), **order)
+    except Fault as fault:
+        return str(fault)
+
+
+def _alike(one, other):
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        return torch.allclose(one.double(), other.double(), rtol=1e-6, atol=1e-9, equal_nan=True)
+    return type(one) is type(other) and one == other

@@ -18,7 +18,14 @@ def text_of(cell):
 
 
 def code(source, **metadata):
-    return {"cell_type": "code", "execution_count": None, "id": "added", "metadata": metadata, "outputs": [], "source": source}
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "added",
+        "metadata": metadata,
+        "outputs": [],
+        "source": source,
+    }
 
 
 def is_answer(cell):
@@ -96,7 +103,9 @@ def empty_stub_after_the_answer(n):
     for cell in n["cells"]:
         made.append(cell)
         if is_answer(cell):
-            made.append(code("def attention(query, key, value, mask=None):\n    raise NotImplementedError('your code here')"))
+            made.append(
+                code("def attention(query, key, value, mask=None):\n    raise NotImplementedError('your code here')")
+            )
             made.append(code("def attention_backward(*arguments):\n    ..."))
     n["cells"] = made
     return n
@@ -281,7 +290,9 @@ def notebook_format_40(n):
 
 @mangling
 def as_a_python_file(n):
-    return "\n\n".join(text_of(cell) for cell in n["cells"] if cell["cell_type"] == "code" and "%pip" not in text_of(cell))
+    return "\n\n".join(
+        text_of(cell) for cell in n["cells"] if cell["cell_type"] == "code" and "%pip" not in text_of(cell)
+    )
 
 
 @mangling
@@ -310,14 +321,20 @@ def inside_a_class(n):
 
 @mangling
 def decorated(n):
-    n["cells"].append(code("import functools\n_first = attention\n@functools.wraps(_first)\ndef attention(*a, **k):\n    return _first(*a, **k)"))
+    n["cells"].append(
+        code(
+            "import functools\n_first = attention\n@functools.wraps(_first)\ndef attention(*a, **k):\n    return _first(*a, **k)"
+        )
+    )
     return n
 
 
 @mangling
 def annotated_with_names_that_are_missing(n):
     for cell in answers(n):
-        cell["source"] = "from __future__ import annotations\n" + text_of(cell).replace("query, key, value", "query: Tensor, key: Tensor, value: Tensor", 1)
+        cell["source"] = "from __future__ import annotations\n" + text_of(cell).replace(
+            "query, key, value", "query: Tensor, key: Tensor, value: Tensor", 1
+        )
     return n
 
 

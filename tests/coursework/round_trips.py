@@ -29,7 +29,11 @@ BIN = Path(sys.executable).parent
 
 def run(*words, cwd):
     """Run a program of the environment; its last words if it fails."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, env=environment, timeout=600)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, words))}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}")
@@ -63,7 +67,10 @@ def nbgrader(name):
         run(tool, "generate_assignment", name, "--create", cwd=course)
         released = course / "release" / name / f"{name}.ipynb"
         leaks = secrets_of(folder).leaks(released.read_text(encoding="utf-8"), "release")
-        texts = {"ada": answered(released, folder, assignment.variant(KEY)), "bob": released.read_text(encoding="utf-8")}
+        texts = {
+            "ada": answered(released, folder, assignment.variant(KEY)),
+            "bob": released.read_text(encoding="utf-8"),
+        }
         for student, text in texts.items():
             handed_in = course / "submitted" / student / name / f"{name}.ipynb"
             handed_in.parent.mkdir(parents=True)
@@ -92,7 +99,10 @@ def otter(name):
         leaks = secrets_of(folder).leaks(released.read_text(encoding="utf-8"), "release")
         autograder = next((Path(place) / "dist" / "autograder").glob("*.zip"))
         scores = {}
-        for student, text in (("ada", answered(released, folder, assignment.variant(KEY))), ("bob", released.read_text(encoding="utf-8"))):
+        for student, text in (
+            ("ada", answered(released, folder, assignment.variant(KEY))),
+            ("bob", released.read_text(encoding="utf-8")),
+        ):
             handed_in = Path(place) / student / f"{name}.ipynb"
             handed_in.parent.mkdir()
             handed_in.write_text(text, encoding="utf-8")

@@ -65,7 +65,9 @@ def combined(draw):
     cases = []
     for one, other in (((B, 1, L, S), (L, S)), ((L, S), (L, S)), ((B, 1, 1, S), (L, S))):
         first, second = draw.allowed(*one, share=0.7), draw.allowed(*other, share=0.7)
-        cases.append(Case("combine", (told(first, draw.variant), told(second, draw.variant)), told(first & second, draw.variant)))
+        cases.append(
+            Case("combine", (told(first, draw.variant), told(second, draw.variant)), told(first & second, draw.variant))
+        )
     return cases
 
 
