@@ -13,7 +13,7 @@ from typing import Any
 from attention_lib.coursework.journal import Journal
 from attention_lib.coursework.marking import CheckResult, Mark, mark
 from attention_lib.coursework.model import Assignment, assignment_from_source
-from attention_lib.coursework.sandbox import IsolationError, Limits, Worker, own_worker
+from attention_lib.coursework.sandbox import IsolationError, Limits, borrowed
 from attention_lib.coursework.submissions import Submission, collect, read_submission
 from attention_lib.coursework.table import Lateness, as_csv, row_of, write_whole
 from attention_lib.errors import OptionError
@@ -52,17 +52,14 @@ def grade_job(job: Job) -> Mark:
     """Grade one submission. Never raises: what goes wrong in the grader itself is an ``ungraded`` mark."""
     reason = ""
     for _ in range(2):  # a worker that died in between is replaced once
-        worker: Worker | None = None
         try:
-            worker = own_worker(job.isolation, job.hidden)
             assignment = assignment_from_source(job.checks, job.assignment)
-            return mark(assignment, job.variant, job.cells, worker, seed=job.seed, limits=job.limits)
+            with borrowed(job.isolation, job.hidden) as worker:
+                return mark(assignment, job.variant, job.cells, worker, seed=job.seed, limits=job.limits)
         except IsolationError as error:
             reason = str(error)
         except Exception as error:
             reason = f"the grader failed: {type(error).__name__}: {error}"
-            if worker is not None:
-                worker.stop()
     return Mark("ungraded", (), reason)
 
 

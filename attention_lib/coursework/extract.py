@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["bound_names", "needed_statements", "statements_of"]
 
-_MAGIC = re.compile(r"^\s*(%|!|\?)|^\s*[\w.]+\?{1,2}\s*$")
+_MAGIC = re.compile(r"(\s*)([%!?].*|[\w.]+\?{1,2}\s*)")
 _JOINED = 4  # a definition may have been split over this many cells
 _BUILT_IN = frozenset(dir(builtins))
 
@@ -59,9 +59,10 @@ def _readable(
 
 
 def _without_magics(cell: str) -> str:
-    """The cell without IPython's own lines; a cell magic such as %%time loses its first line only."""
+    """The cell with ``pass`` for IPython's own lines (one may be all that an ``if`` holds); of %%time goes the line."""
     lines = cell.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join("" if _MAGIC.match(line) else line for line in lines)
+    matches = [_MAGIC.fullmatch(line) for line in lines]
+    return "\n".join(line if match is None else f"{match[1]}pass" for line, match in zip(lines, matches, strict=True))
 
 
 def _parsed(source: str) -> list[ast.stmt] | str:

@@ -48,7 +48,8 @@ class Journal:
             told = _json(line)
             if told is not None:
                 told["checks"] = tuple(CheckResult(**one) for one in told["checks"])
-                self.marks[told.pop("digest")] = Mark(**told)
+                digest = told.pop("digest")
+                self.marks[digest] = Mark(**told)
 
     def start(self, seed: int) -> None:
         """Open for writing; what was cut off in the middle of a line is removed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import shutil
@@ -11,7 +12,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ import torch
 from attention_lib.coursework.wire import WireError, receive, send
 from attention_lib.errors import AttentionError
 
-__all__ = ["ISOLATIONS", "Fault", "IsolationError", "Limits", "Session", "Worker", "choose_isolation"]
+__all__ = ["ISOLATIONS", "Fault", "IsolationError", "Limits", "Session", "Worker", "borrowed", "choose_isolation"]
 
 ISOLATIONS = ("bubblewrap", "account", "none")
 _HERE = Path(__file__).parent
@@ -356,15 +358,30 @@ def _line(text: Any) -> str:
     return "".join(c if c.isprintable() else " " for c in str(text)[:300]).strip() if isinstance(text, str) else "?"
 
 
-_OWN = threading.local()
+_IDLE: list[Worker] = []
+_LOCK = threading.Lock()
 
 
-def own_worker(isolation: str, hidden: Sequence[str] = ()) -> Worker:
-    """The worker of this thread, started at the first call."""
-    worker = getattr(_OWN, "worker", None)
-    if worker is None or (worker.isolation, worker.hidden) != (isolation, tuple(hidden)):
-        if worker is not None:
-            worker.close()
-        worker = _OWN.worker = Worker(isolation, hidden)
-    worker.start()
-    return worker
+@contextmanager
+def borrowed(isolation: str, hidden: Sequence[str] = ()) -> Iterator[Worker]:
+    """A started worker of this process that nobody uses now; it is kept for the next one."""
+    wanted = (isolation, tuple(hidden))
+    with _LOCK:
+        found = next((one for one in _IDLE if (one.isolation, one.hidden) == wanted), None)
+        if found is not None:
+            _IDLE.remove(found)
+    worker = found or Worker(isolation, hidden)
+    try:
+        worker.start()
+        yield worker
+    except BaseException:
+        worker.close()
+        raise
+    with _LOCK:
+        _IDLE.append(worker)
+
+
+@atexit.register
+def _close_all() -> None:
+    for worker in _IDLE:
+        worker.close()

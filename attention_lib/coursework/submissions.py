@@ -20,7 +20,11 @@ MAX_CODE, MAX_CELLS = 400_000, 2000
 _COPY = re.compile(r"(?:[ _]\(\d+\)| - copy(?: \d+)?|-\d)+$", re.I)
 _CANVAS = re.compile(r"^(?P<name>[^_]+?)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_.+$", re.I)
 _MOODLE = re.compile(r"^(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?$")
-_IGNORED = re.compile(r"^(\.|~|__MACOSX|Thumbs\.db$|desktop\.ini$)|\.(csv|journal|json|yml|yaml|log)$", re.I)
+# What systems and this grader leave beside submissions. A name with a dot in front may be a student's.
+_IGNORED = re.compile(
+    r"^(\._.*|\.DS_Store|\.ipynb_checkpoints|\.git|~\$.*|__MACOSX|__pycache__|Thumbs\.db|desktop\.ini"
+    r"|submission_metadata\.yml|.*\.csv(\.journal)?(\.new)?)$"
+)
 _KINDS = {b"%PDF": "a PDF", b"PK\x03\x04": "a zip or an office document", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture",
           b"\x1f\x8b": "a gzip archive", b"Rar!": "a rar archive", b"{\\rt": "a rich text document"}  # fmt: skip
 

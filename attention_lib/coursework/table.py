@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from attention_lib.errors import OptionError
 __all__ = ["FIXED", "Lateness", "as_csv", "read_table", "row_of", "write_whole"]
 
 FIXED = ("student", "id", "file", "assignment", "score", "out_of", "status", "reason")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _LAST = ("late_days", "handed_in", "older_files", "isolation", "sha256")
 
 
@@ -65,7 +67,7 @@ def _number(value: float) -> str:
 
 def _harmless(text: str) -> str:
     """A spreadsheet takes a text that begins with = + - @ for a formula; a space in front stops that."""
-    return f" {text}" if text[:1] in tuple("=+-@\t\r") and not text[1:2].isdigit() else text
+    return f" {text}" if text[:1] in tuple("=+-@\t\r") and not _NUMBER.fullmatch(text) else text
 
 
 def as_csv(rows: Iterable[Mapping[str, str]], checks: Iterable[str]) -> str:
