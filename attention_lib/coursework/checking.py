@@ -183,7 +183,11 @@ def _other_convention(
                 continue
             if fits:
                 switch = SWITCHES[name]
-                text = f"Your function follows another convention ({switch.title}).\n    yours:   {switch.values[other]}\n    wanted:  {switch.values[value]}"
+                yours, wanted = switch.values[other], switch.values[value]
+                text = (
+                    f"Your function follows another convention ({switch.title}).\n"
+                    f"    yours:   {yours}\n    wanted:  {wanted}"
+                )
                 return Answer(False, text, (f"convention-{name}",))
     return None
 

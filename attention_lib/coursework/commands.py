@@ -56,16 +56,21 @@ def main(arguments: list[str] | None = None) -> int:
         return STOPPED
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        print(f"{given.command}: {error.strerror or error}{where}; what was done is kept, and the same command goes on "
-              "where it was", file=sys.stderr)  # fmt: skip
+        print(
+            f"{given.command}: {error.strerror or error}{where}; what was done is kept, and the same command goes on "
+            "where it was",
+            file=sys.stderr,
+        )
         return STOPPED
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m attention_lib.coursework", description="Assign, grade, and hand grades on.",
-        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+        prog="python -m attention_lib.coursework",
+        description="Assign, grade, and hand grades on.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for add in (_new, _release, _verify, _grade, _written, _export, _report):
         add(commands)
@@ -78,8 +83,13 @@ def _command(commands: Any, name: str, run: Any, about: str, more: str = "") -> 
         name, help=about, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.set_defaults(run=run)
-    parser.add_argument("--course", type=Path, default=_default_course(), metavar="FOLDER",
-                        help="folder with a folder for each assignment (default: %(default)s)")  # fmt: skip
+    parser.add_argument(
+        "--course",
+        type=Path,
+        default=_default_course(),
+        metavar="FOLDER",
+        help="folder with a folder for each assignment (default: %(default)s)",
+    )
     return parser
 
 
@@ -111,8 +121,13 @@ def _folder(given: argparse.Namespace, name: str) -> tuple[Path, Assignment]:
 
 
 def _new(commands: Any) -> None:
-    parser = _command(commands, "new", _run_new, "start a new assignment",
-                      "Writes source.md, checks.py and a first wrong answer; they already release, grade and verify.")  # fmt: skip
+    parser = _command(
+        commands,
+        "new",
+        _run_new,
+        "start a new assignment",
+        "Writes source.md, checks.py and a first wrong answer; they already release, grade and verify.",
+    )
     parser.add_argument("name", help="id of the assignment: lower-case letters, digits, _")
     _dry(parser)
 
@@ -126,9 +141,14 @@ def _run_new(given: argparse.Namespace) -> int:
 
 
 def _release(commands: Any) -> None:
-    parser = _command(commands, "release", _run_release, "write the student notebook of an assignment",
-                      "Draws the conventions from the course key, replaces answers by stubs, and refuses to write if "
-                      "anything of the solution is left in it.")  # fmt: skip
+    parser = _command(
+        commands,
+        "release",
+        _run_release,
+        "write the student notebook of an assignment",
+        "Draws the conventions from the course key, replaces answers by stubs, and refuses to write if "
+        "anything of the solution is left in it.",
+    )
     parser.add_argument("name", nargs="+", help="assignment, or several")
     _key(parser)
     parser.add_argument(
@@ -163,9 +183,14 @@ def _run_release(given: argparse.Namespace) -> int:
 
 
 def _verify(commands: Any) -> None:
-    parser = _command(commands, "verify", _run_verify, "check that an assignment is sound",
-                      "Grades right answers (all points wanted) and wrong ones (never all points) under several "
-                      "conventions, and looks for leaks.")  # fmt: skip
+    parser = _command(
+        commands,
+        "verify",
+        _run_verify,
+        "check that an assignment is sound",
+        "Grades right answers (all points wanted) and wrong ones (never all points) under several "
+        "conventions, and looks for leaks.",
+    )
     parser.add_argument("name", nargs="+", help="assignment, or several")
     _key(parser, required=False)
     parser.add_argument("--seeds", type=int, default=3, help="secret seeds for each right answer (default: 3)")
@@ -205,10 +230,15 @@ def _isolation(parser: argparse.ArgumentParser) -> None:
 
 
 def _grade(commands: Any) -> None:
-    parser = _command(commands, "grade", _run_grade, "grade a folder of submissions",
-                      "One row for each student: score, every check, status, reason, isolation. The newest file of a "
-                      "student counts.\nA journal beside the table keeps every grade as it is known: after a crash, or "
-                      "when more was handed in, the\nsame command grades only what is new.")  # fmt: skip
+    parser = _command(
+        commands,
+        "grade",
+        _run_grade,
+        "grade a folder of submissions",
+        "One row for each student: score, every check, status, reason, isolation. The newest file of a "
+        "student counts.\nA journal beside the table keeps every grade as it is known: after a crash, or "
+        "when more was handed in, the\nsame command grades only what is new.",
+    )
     parser.add_argument("folder", type=Path, help="notebooks side by side, or a folder for each student")
     parser.add_argument("--assignment", required=True, metavar="NAME")
     _key(parser)
@@ -258,9 +288,18 @@ def _run_grade(given: argparse.Namespace) -> int:
     limits = Limits(int(given.seconds / 2) + 1, min(5.0, given.seconds), given.seconds, given.megabytes)
     with _Pool(given.dask) as executor, _Bar() as bar:
         batch = grade_folder(
-            given.folder, folder, given.key, given.output, isolation=isolation, executor=executor,
-            workers=given.workers, limits=limits, lateness=lateness, fresh=given.fresh, progress=bar,
-        )  # fmt: skip
+            given.folder,
+            folder,
+            given.key,
+            given.output,
+            isolation=isolation,
+            executor=executor,
+            workers=given.workers,
+            limits=limits,
+            lateness=lateness,
+            fresh=given.fresh,
+            progress=bar,
+        )
     states: dict[str, int] = {}
     for row in batch.rows:
         states[row["status"]] = states.get(row["status"], 0) + 1
@@ -333,9 +372,14 @@ class _Pool:
 
 
 def _written(commands: Any) -> None:
-    parser = _command(commands, "written", _run_written, "written answers: a sheet to fill in, then a table of grades",
-                      "Without --marked: writes the sheet and, beside it, a page to read. With --marked SHEET: writes "
-                      "the table of grades.")  # fmt: skip
+    parser = _command(
+        commands,
+        "written",
+        _run_written,
+        "written answers: a sheet to fill in, then a table of grades",
+        "Without --marked: writes the sheet and, beside it, a page to read. With --marked SHEET: writes "
+        "the table of grades.",
+    )
     parser.add_argument("folder", type=Path, help="the submissions")
     parser.add_argument("--assignment", default="written", metavar="NAME")
     parser.add_argument("--marked", type=Path, metavar="SHEET", help="the sheet with points in it")
@@ -366,16 +410,24 @@ def _run_written(given: argparse.Namespace) -> int:
 
 
 def _export(commands: Any) -> None:
-    parser = _command(commands, "export", _run_export, "hand grades or an assignment on to another system",
-                      "From a table of grades: --canvas, --moodle, --nbgrader. From an assignment: --gradescope (a zip "
-                      "that grades in its containers),\n--nbgrader and --otter (sources for those tools, whose hidden "
-                      "tests run inside the student's own kernel: see teaching.md).")  # fmt: skip
+    parser = _command(
+        commands,
+        "export",
+        _run_export,
+        "hand grades or an assignment on to another system",
+        "From a table of grades: --canvas, --moodle, --nbgrader. From an assignment: --gradescope (a zip "
+        "that grades in its containers),\n--nbgrader and --otter (sources for those tools, whose hidden "
+        "tests run inside the student's own kernel: see teaching.md).",
+    )
     parser.add_argument("what", help="table of grades (.csv), or name of an assignment")
     kind = parser.add_mutually_exclusive_group(required=True)
     for name, about in (
-        ("gradescope", "autograder zip"), ("canvas", "gradebook csv to import"), ("moodle", "grading worksheet csv"),
-        ("nbgrader", "source notebook, or csv for `nbgrader db`"), ("otter", "source notebook for `otter assign`"),
-    ):  # fmt: skip
+        ("gradescope", "autograder zip"),
+        ("canvas", "gradebook csv to import"),
+        ("moodle", "grading worksheet csv"),
+        ("nbgrader", "source notebook, or csv for `nbgrader db`"),
+        ("otter", "source notebook for `otter assign`"),
+    ):
         kind.add_argument(f"--{name}", dest="kind", action="store_const", const=name, help=about)
     _key(parser, required=False)
     parser.add_argument("--roster", type=Path, help="Canvas: the gradebook as exported; Moodle: the grading worksheet")
@@ -409,8 +461,13 @@ def _run_export(given: argparse.Namespace) -> int:
 
 
 def _report(commands: Any) -> None:
-    parser = _command(commands, "report", _run_report, "what one student may be told",
-                      "Every check with points and reason; nothing about other students, no expected values.")  # fmt: skip
+    parser = _command(
+        commands,
+        "report",
+        _run_report,
+        "what one student may be told",
+        "Every check with points and reason; nothing about other students, no expected values.",
+    )
     parser.add_argument("student", help="name or id as in the table")
     parser.add_argument("--table", type=Path, default=Path("grades.csv"), help="default: grades.csv")
 

@@ -411,7 +411,7 @@ TASKS: dict[tuple[str, str], Task] = {
             (_normal(g, 2, 3, 7), None),
             (_normal(g, 2, 3, 7), _some(g, 2, 3, 7)),
             (_normal(g, 2, 3, 7), _with_empty_row(_some(g, 2, 3, 7))),
-        ],  # fmt: skip
+        ],
         ask=_ask_softmax,
         truth=lambda variant, scores, allowed: [masked_softmax(scores, allowed)],
         kind="softmax",
@@ -447,7 +447,7 @@ TASKS: dict[tuple[str, str], Task] = {
             (*_qkv(g), None),
             (*_qkv(g), _some(g, 2, 3, 5, 7)),
             (*_qkv(g), _with_empty_row(_some(g, 2, 3, 5, 7))),
-        ],  # fmt: skip
+        ],
         ask=_ask_attention,
         truth=_true_attention,
         kind="attention",
@@ -463,7 +463,7 @@ TASKS: dict[tuple[str, str], Task] = {
         ask=_ask_backward,
         truth=_attention_gradients,
         mistakes={
-            "The average under the weights is missing: grad_scores = weights * (grad_weights - average).": _without_average,
+            "The average is missing: grad_scores = weights * (grad_weights - average).": _without_average,
             "The mask plays no part on the way back.": lambda variant, *inputs: _attention_gradients(
                 variant, *inputs[:3], None, inputs[4]
             ),

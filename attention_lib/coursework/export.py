@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from attention_lib.coursework.export_notebooks import gradescope_zip, nbgrader_notebook, otter_notebook
 from attention_lib.coursework.model import Assignment
@@ -17,10 +16,31 @@ from attention_lib.errors import OptionError
 __all__ = ["assignment", "grades"]
 
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-MOODLE = ("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed",
-          "Last modified (submission)", "Last modified (grade)", "Feedback comments")  # fmt: skip
-NBGRADER = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score",
-            "late_submission_penalty", "score", "max_score")  # fmt: skip
+MOODLE = (
+    "Identifier",
+    "Full name",
+    "Email address",
+    "Status",
+    "Grade",
+    "Maximum Grade",
+    "Grade can be changed",
+    "Last modified (submission)",
+    "Last modified (grade)",
+    "Feedback comments",
+)
+NBGRADER = (
+    "assignment",
+    "duedate",
+    "timestamp",
+    "student_id",
+    "last_name",
+    "first_name",
+    "email",
+    "raw_score",
+    "late_submission_penalty",
+    "score",
+    "max_score",
+)
 
 
 def assignment(folder: Path, about: Assignment, key: str, kind: str) -> bytes | str:
@@ -35,7 +55,11 @@ def assignment(folder: Path, about: Assignment, key: str, kind: str) -> bytes | 
     Raises:
         OptionError: That system takes grades, not assignments.
     """
-    makers: dict[str, Callable[..., bytes | str]] = {"gradescope": gradescope_zip, "nbgrader": nbgrader_notebook, "otter": otter_notebook}
+    makers: dict[str, Callable[..., bytes | str]] = {
+        "gradescope": gradescope_zip,
+        "nbgrader": nbgrader_notebook,
+        "otter": otter_notebook,
+    }
     if kind not in makers:
         raise OptionError(f"--{kind} takes a table of grades; give the csv that `grade` wrote")
     if not about.checks:
@@ -116,8 +140,11 @@ def _key(name: str) -> str:
 
 
 def _unmatched(rows: Sequence[Mapping[str, str]], names: _Names) -> list[str]:
-    return [f"{row['student'].strip()} ({row['file'].strip()}) is not in the roster; enter {row['score']} by hand"
-            for row in rows if id(row) not in names.used]  # fmt: skip
+    return [
+        f"{row['student'].strip()} ({row['file'].strip()}) is not in the roster; enter {row['score']} by hand"
+        for row in rows
+        if id(row) not in names.used
+    ]
 
 
 def _canvas(rows: Sequence[Mapping[str, str]], roster: Path | None, column: str | None) -> tuple[str, list[str]]:
@@ -141,11 +168,22 @@ def _canvas(rows: Sequence[Mapping[str, str]], roster: Path | None, column: str 
 def _moodle(rows: Sequence[Mapping[str, str]], roster: Path | None, column: str | None) -> tuple[str, list[str]]:
     """Moodle's grading worksheet: the same rows back, with grade and feedback in them."""
     if roster is None:
-        made = [{"Identifier": f"Participant {row['id'].strip()}", "Full name": row["student"].strip(), "Grade": row["score"],
-                 "Maximum Grade": row["out_of"], "Grade can be changed": "Yes", "Feedback comments": _feedback(row)}
-                for row in rows]  # fmt: skip
-        missing = [f"{row['student'].strip()} has no number; download the worksheet and give it as --roster"
-                   for row in rows if not row["id"].strip()]  # fmt: skip
+        made = [
+            {
+                "Identifier": f"Participant {row['id'].strip()}",
+                "Full name": row["student"].strip(),
+                "Grade": row["score"],
+                "Maximum Grade": row["out_of"],
+                "Grade can be changed": "Yes",
+                "Feedback comments": _feedback(row),
+            }
+            for row in rows
+        ]
+        missing = [
+            f"{row['student'].strip()} has no number; download the worksheet and give it as --roster"
+            for row in rows
+            if not row["id"].strip()
+        ]
         return _csv(MOODLE, made), missing
     header, people = _read(roster, ("Identifier", "Grade"), "a grading worksheet of Moodle")
     names = _Names(rows)
@@ -172,7 +210,16 @@ def _feedback(row: Mapping[str, str]) -> str:
 
 def _nbgrader_csv(rows: Sequence[Mapping[str, str]]) -> str:
     """The columns that nbgrader's own exporter writes."""
-    made = [{"assignment": row["assignment"], "timestamp": row["handed_in"], "student_id": row["id"].strip() or row["student"].strip(),
-             "raw_score": row["score"], "late_submission_penalty": "0.0", "score": row["score"], "max_score": row["out_of"]}
-            for row in rows]  # fmt: skip
+    made = [
+        {
+            "assignment": row["assignment"],
+            "timestamp": row["handed_in"],
+            "student_id": row["id"].strip() or row["student"].strip(),
+            "raw_score": row["score"],
+            "late_submission_penalty": "0.0",
+            "score": row["score"],
+            "max_score": row["out_of"],
+        }
+        for row in rows
+    ]
     return _csv(NBGRADER, made)

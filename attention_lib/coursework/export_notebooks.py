@@ -21,8 +21,10 @@ from attention_lib.coursework.model import assignment_from_source as _from_sourc
 _hidden = _from_source({checks!r}, {name!r})
 _conventions = {variant!r}
 """
-_META = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-         "language_info": {"name": "python"}}  # fmt: skip
+_META = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
 
 
 def _cell(kind: str, source: str, number: int, **metadata: Any) -> dict[str, Any]:
@@ -74,7 +76,8 @@ def nbgrader_notebook(folder: Path, assignment: Assignment, variant: Mapping[str
             cells.append(_cell(kind, source, len(cells)))
     runner = _runner(folder, assignment, variant)
     for check in assignment.checks:
-        hidden = f"### BEGIN HIDDEN TESTS\n{runner}_run_check(_hidden, {check.name!r}, _conventions, globals())\n### END HIDDEN TESTS"
+        call = f"_run_check(_hidden, {check.name!r}, _conventions, globals())"
+        hidden = f"### BEGIN HIDDEN TESTS\n{runner}{call}\n### END HIDDEN TESTS"
         about = _nbgrader(f"check-{check.name}", grade=True, points=check.points)
         cells.append(
             _cell("code", f"# {check.title}\n{_public_test(assignment)}\n{hidden}", len(cells), nbgrader=about)
@@ -101,8 +104,11 @@ def otter_notebook(folder: Path, assignment: Assignment, variant: Mapping[str, A
     def add(kind: str, source: str) -> None:
         cells.append(_cell(kind, source, len(cells)))
 
-    add("raw", f"# ASSIGNMENT CONFIG\nname: {assignment.id}\ninit_cell: true\nexport_cell: false\ncheck_all_cell: false\n"
-               "generate: true\ntests:\n  files: true\n")  # fmt: skip
+    add(
+        "raw",
+        f"# ASSIGNMENT CONFIG\nname: {assignment.id}\ninit_cell: true\nexport_cell: false\ncheck_all_cell: false\n"
+        "generate: true\ntests:\n  files: true\n",
+    )
     parts = _parts(folder, assignment, variant)
     for kind, source in parts:
         if kind != "answer":

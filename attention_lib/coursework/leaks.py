@@ -166,7 +166,7 @@ def _tokens(line: str) -> list[tuple[int, str]]:
 
 
 def texts_in(content: bytes | str, where: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Every text in a file: strings of json at any depth, members of archives, what is packed as base64, hex or zlib."""
+    """Every text in a file: strings of json at any depth, members of archives, what is base64, hex or zlib."""
     if depth > _DEPTH:
         return
     if isinstance(content, bytes):

@@ -49,9 +49,14 @@ class Mark:
 
 
 def mark(
-    assignment: Assignment, variant: Mapping[str, Any], cells: Sequence[str], worker: Worker,
-    *, seed: int, limits: Limits | None = None,
-) -> Mark:  # fmt: skip
+    assignment: Assignment,
+    variant: Mapping[str, Any],
+    cells: Sequence[str],
+    worker: Worker,
+    *,
+    seed: int,
+    limits: Limits | None = None,
+) -> Mark:
     """Mark the code of one submission.
 
     Args:
@@ -62,8 +67,12 @@ def mark(
         seed: Secret seed of the inputs.
         limits: What the code may use.
     """
-    job = {"cells": list(cells), "names": [*assignment.functions, *assignment.rubric], "withheld": list(assignment.withheld),
-           "seed": seed % 2**31}  # fmt: skip
+    job = {
+        "cells": list(cells),
+        "names": [*assignment.functions, *assignment.rubric],
+        "withheld": list(assignment.withheld),
+        "seed": seed % 2**31,
+    }
     try:
         with worker.open(job, limits or Limits()) as session:
             return mark_session(assignment, variant, session, seed, worker.layers)
@@ -80,8 +89,11 @@ def mark_session(
 ) -> Mark:
     """Mark what an open session holds; more than once, with several seeds, if need be."""
     results = tuple(_run(check, variant, session, seed) for check in assignment.checks)
-    missing = [f"{name} {_reads(status)}" for name, status in session.status.items()
-               if status != "defined" and name in assignment.functions]  # fmt: skip
+    missing = [
+        f"{name} {_reads(status)}"
+        for name, status in session.status.items()
+        if status != "defined" and name in assignment.functions
+    ]
     failed = [f"{result.name}: {result.reason}" for result in results if result.points < result.of]
     status = "graded" if not missing else "nothing" if len(missing) == len(assignment.functions) else "partly"
     reason = "; ".join([*missing, *dict.fromkeys(failed), *session.troubles]) or "all checks passed"

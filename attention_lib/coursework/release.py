@@ -138,11 +138,14 @@ class _Texts:
 
     def filled(self, text: str, chapter: str) -> str:
         told = {
-            "conventions": variant_text(self.variant), "points": f"{self.assignment.points:g}",
-            "minutes": str(self.assignment.minutes), "chapter": chapter,
-            "goals": "\n".join(f"- {goal}" for goal in self.assignment.goals), "rubric": self.rubric(),
+            "conventions": variant_text(self.variant),
+            "points": f"{self.assignment.points:g}",
+            "minutes": str(self.assignment.minutes),
+            "chapter": chapter,
+            "goals": "\n".join(f"- {goal}" for goal in self.assignment.goals),
+            "rubric": self.rubric(),
             **{name: str(value) for name, value in self.variant.items()},
-        }  # fmt: skip
+        }
 
         def fill(match: re.Match[str]) -> str:
             if match[1] not in told:
@@ -207,9 +210,11 @@ def _replaced_text(text: Any, new: str) -> Any:
     return type(text)(new, text.path, text.line)
 
 
-_HAND_IN = """## Hand in
-
-The last cell runs your definitions from a clean state, tells how many public checks they pass, and writes one file. Hand in that file, or this notebook: both are graded alike. The grader draws other inputs than the checks here do."""
+_HAND_IN = (
+    "## Hand in\n\nThe last cell runs your definitions from a clean state, tells how many public checks they pass, and "
+    "writes one file. Hand in that file, or this notebook: both are graded alike. The grader draws other inputs than "
+    "the checks here do."
+)
 
 
 def _page(cells: list[Any], texts: _Texts) -> str:

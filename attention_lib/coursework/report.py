@@ -63,8 +63,10 @@ def _journal_reasons(table: Path, row: dict[str, str]) -> dict[str, str]:
 
 
 def _lines(row: dict[str, str], reasons: dict[str, str], titles: dict[str, tuple[float, str]]) -> list[str]:
-    lines = [f"{row['student'].strip()}: {row['assignment']}, {row['score']} of {row['out_of']} points ({row['status']})",
-             f"file: {row['file']}, handed in {row['handed_in']}"]  # fmt: skip
+    lines = [
+        f"{row['student'].strip()}: {row['assignment']}, {row['score']} of {row['out_of']} points ({row['status']})",
+        f"file: {row['file']}, handed in {row['handed_in']}",
+    ]
     if row["late_days"].strip() not in ("", "0"):
         lines.append(f"late by {row['late_days']} days; the score has the deduction in it")
     for name, points in row.items():

@@ -29,7 +29,10 @@ __all__ = ["ISOLATIONS", "Fault", "IsolationError", "Limits", "Session", "Worker
 ISOLATIONS = ("bubblewrap", "account", "none")
 _HERE = Path(__file__).parent
 _STAGED = ("wire.py", "extract.py", "seal.py", "worker.py")
-_START = "import sys; sys.path[:0] = [{stage!r}]; sys.path += {sites!r}; from attention_lib.coursework.worker import main; main({fd}, {mode!r})"
+_START = (
+    "import sys; sys.path[:0] = [{stage!r}]; sys.path += {sites!r}; "
+    "from attention_lib.coursework.worker import main; main({fd}, {mode!r})"
+)
 _GRACE = 1.0  # seconds a killed child has to be gone
 _STATUS = {97: "the sandbox could not be closed", 96: "the process in the sandbox failed"}
 
@@ -142,8 +145,17 @@ def _stage() -> tempfile.TemporaryDirectory[str]:
 
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-    return {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-            "PYTHONHASHSEED": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1", **kept}  # fmt: skip
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/tmp",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **kept,
+    }
 
 
 class Worker:
@@ -185,9 +197,14 @@ class Worker:
         if self.isolation == "bubblewrap":
             command = [*_bubblewrap(self._stage.name, [*self.hidden, *_own_copies()]), "--", *command]
         self._process = subprocess.Popen(
-            command, pass_fds=(theirs.fileno(),), env=_environment(), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+            command,
+            pass_fds=(theirs.fileno(),),
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         theirs.close()
         self._control = ours
         ours.settimeout(120)

@@ -25,8 +25,15 @@ _IGNORED = re.compile(
     r"^(\._.*|\.DS_Store|\.ipynb_checkpoints|\.git|~\$.*|__MACOSX|__pycache__|Thumbs\.db|desktop\.ini"
     r"|submission_metadata\.yml|.*\.csv(\.journal)?(\.new)?)$"
 )
-_KINDS = {b"%PDF": "a PDF", b"PK\x03\x04": "a zip or an office document", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture",
-          b"\x1f\x8b": "a gzip archive", b"Rar!": "a rar archive", b"{\\rt": "a rich text document"}  # fmt: skip
+_KINDS = {
+    b"%PDF": "a PDF",
+    b"PK\x03\x04": "a zip or an office document",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"\x1f\x8b": "a gzip archive",
+    b"Rar!": "a rar archive",
+    b"{\\rt": "a rich text document",
+}
 
 
 @dataclass(frozen=True)
@@ -128,8 +135,11 @@ def read_submission(one: Submission, folder: Path) -> Submission:
             return replace(one, problem="not a file but a link or a device")
         if about.st_size > MAX_BYTES:
             size = about.st_size / (1 << 20)
-            return replace(one, problem=f"{size:.0f} MB, more than {MAX_BYTES >> 20} MB: clear the outputs and hand in again",
-                           digest=f"size {about.st_size}")  # fmt: skip
+            return replace(
+                one,
+                problem=f"{size:.0f} MB, more than {MAX_BYTES >> 20} MB: clear the outputs and hand in again",
+                digest=f"size {about.st_size}",
+            )
         content = path.read_bytes()
     except OSError as error:
         return replace(one, problem=f"cannot be read: {error.strerror or error}")

@@ -37,7 +37,7 @@ class Specimen:
 
 
 def specimens_in(path: Path) -> Iterator[Specimen]:
-    """The submissions of a file: parts that begin with ``# %% name`` or ``# %% name | finding``, after a shared head."""
+    """The submissions of a file: parts that begin with ``# %% name | finding``, after a shared head."""
     text = path.read_text(encoding="utf-8")
     parts = _HEAD.split(text)
     if len(parts) == 1:

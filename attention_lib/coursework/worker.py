@@ -7,6 +7,7 @@ definitions, runs them, and answers calls with raw values until the socket close
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import os
 import select
@@ -97,10 +98,8 @@ def _one_job(channel: socket.socket, job: int, mode: str, nested: bool) -> None:
 
 
 def _end(process: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _keep(channel: socket.socket, job: int, tell: int, mode: str, nested: bool) -> NoReturn:

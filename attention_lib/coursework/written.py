@@ -74,8 +74,10 @@ def sheet(folder: Path, assignment: Assignment) -> str:
 
 def reading_page(folder: Path, assignment: Assignment) -> str:
     """The answers as one page to read, question by question, with the rubric above each."""
-    parts = [f"<!doctype html><meta charset=utf-8><title>{html.escape(assignment.title)}</title>"
-             "<style>body{max-width:46em;margin:2em auto;font:16px/1.5 serif}pre{white-space:pre-wrap;font:inherit}</style>"]  # fmt: skip
+    parts = [
+        f"<!doctype html><meta charset=utf-8><title>{html.escape(assignment.title)}</title>"
+        "<style>body{max-width:46em;margin:2em auto;font:16px/1.5 serif}pre{white-space:pre-wrap;font:inherit}</style>"
+    ]
     handed_in = list(_handed_in(folder, assignment))
     for name, rows in assignment.rubric.items():
         lines = "".join(f"<li>{points:g}: {html.escape(text)}</li>" for points, text in rows)

@@ -66,9 +66,14 @@ def attacks(worker, settings):
         suffered += attack_range.honest(worker).score != 100
         if found:
             faults[name] = found
-    return {"attacks": count, "faults": faults, "honest submissions that suffered": suffered,
-            "connections that arrived": listener.reached, "account": "root" if os.geteuid() == 0 else "ordinary user",
-            "layers": worker.layers}  # fmt: skip
+    return {
+        "attacks": count,
+        "faults": faults,
+        "honest submissions that suffered": suffered,
+        "connections that arrived": listener.reached,
+        "account": "root" if os.geteuid() == 0 else "ordinary user",
+        "layers": worker.layers,
+    }
 
 
 def attacks_as_user(worker, settings):
@@ -80,14 +85,16 @@ def attacks_as_user(worker, settings):
     command = ordinary_python()
     if not command:
         return {"note": "no Python here that an ordinary user may run"}
-    program = (f"import sys, json; sys.path[:0] = [{str(ROOT / 'book/tools')!r}]; import coursework_audit as a; "
-               "print(json.dumps(a.attacks(a.Worker('bubblewrap'), None)))")  # fmt: skip
+    program = (
+        f"import sys, json; sys.path[:0] = [{str(ROOT / 'book/tools')!r}]; import coursework_audit as a; "
+        "print(json.dumps(a.attacks(a.Worker('bubblewrap'), None)))"
+    )
     done = subprocess.run([*command, "-c", program], capture_output=True, text=True, cwd="/", timeout=3600)
     return json.loads(done.stdout.strip().split("\n")[-1]) if done.returncode == 0 else {"failed": done.stderr[-800:]}
 
 
 def wrong(worker, settings):
-    """Every wrong answer: caught by the hidden checks, refused and named by the public ones; and how long those take."""
+    """Every wrong answer: caught by the hidden checks, refused and named by the public ones, and how fast."""
     from test_answers import public_answer
 
     counts = {
@@ -110,9 +117,12 @@ def wrong(worker, settings):
         if not caught:
             missed.append(one.name)
     milliseconds.sort()
-    return counts | {"missed": missed, "public check, median ms": round(milliseconds[len(milliseconds) // 2]),
-                     "public check, 95 of 100, ms": round(milliseconds[int(0.95 * len(milliseconds))]),
-                     "public check, slowest ms": round(milliseconds[-1])}  # fmt: skip
+    return counts | {
+        "missed": missed,
+        "public check, median ms": round(milliseconds[len(milliseconds) // 2]),
+        "public check, 95 of 100, ms": round(milliseconds[int(0.95 * len(milliseconds))]),
+        "public check, slowest ms": round(milliseconds[-1]),
+    }
 
 
 def mutants(worker, settings):
@@ -182,8 +192,11 @@ def leaks(worker, settings):
     from attention_lib.coursework.release import release
 
     secrets = secrets_of(TESTS / "attention")
-    unseen = [name for name, plant in planted.PLANTED.items()
-              if not secrets.leaks(json.dumps(plant(student_notebooks.blank("attention", "audit"))), "notebook")]  # fmt: skip
+    unseen = [
+        name
+        for name, plant in planted.PLANTED.items()
+        if not secrets.leaks(json.dumps(plant(student_notebooks.blank("attention", "audit"))), "notebook")
+    ]
     alarms, clean = [], 0
     for name in tqdm((*corpora.GRADED, "written"), "leaks", disable=None):
         about, own = load_assignment(TESTS / name), secrets_of(TESTS / name)
@@ -218,10 +231,15 @@ def speed(worker, settings):
         after = os.times()
     worker.start()
     own = sum(after[:2]) - sum(before[:2])
-    return {"submissions": len(batch.rows), "all points": sum(row["score"] == "100" for row in batch.rows),
-            "a minute, start of two sandboxes included": round(60 * len(batch.rows) / seconds), "workers": 2,
-            "load of the machine meanwhile": round(os.getloadavg()[0], 1),
-            "grader's own processor seconds each": round(own / len(batch.rows), 3), "MB a worker": _megabytes(worker)}  # fmt: skip
+    return {
+        "submissions": len(batch.rows),
+        "all points": sum(row["score"] == "100" for row in batch.rows),
+        "a minute, start of two sandboxes included": round(60 * len(batch.rows) / seconds),
+        "workers": 2,
+        "load of the machine meanwhile": round(os.getloadavg()[0], 1),
+        "grader's own processor seconds each": round(own / len(batch.rows), 3),
+        "MB a worker": _megabytes(worker),
+    }
 
 
 def _megabytes(worker):
@@ -248,8 +266,12 @@ def correct(worker, settings, done=None, save=lambda done: None):
             continue
         about = load_assignment(TESTS / name)
         variant = about.variant(f"correct {key}")
-        job = {"cells": with_variant(_styles(name)[style], variant), "names": list(about.functions),
-               "withheld": list(about.withheld), "seed": 1}  # fmt: skip
+        job = {
+            "cells": with_variant(_styles(name)[style], variant),
+            "names": list(about.functions),
+            "withheld": list(about.withheld),
+            "seed": 1,
+        }
         with worker.open(job, LONG) as session:
             for seed in range(seeds):
                 result = mark_session(about, variant, session, 7919 * seed + key)
@@ -305,10 +327,14 @@ def _before():
 def _write(progress, more, settings):
     progress["parts"] |= more
     told = {
-        "name": "coursework_audit", "summary": _summary(progress["parts"]), "progress": progress,
-        "device": "cpu, 1 thread a sandbox", "torch": torch.__version__.split("+")[0], "date": datetime.date.today().isoformat(),
+        "name": "coursework_audit",
+        "summary": _summary(progress["parts"]),
+        "progress": progress,
+        "device": "cpu, 1 thread a sandbox",
+        "torch": torch.__version__.split("+")[0],
+        "date": datetime.date.today().isoformat(),
         "command": f"python book/tools/coursework_audit.py --seeds {settings.seeds} --mutants {settings.mutants}",
-    }  # fmt: skip
+    }
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -338,8 +364,11 @@ def _summary(parts):
             "scores changed": len(parts["manglings"]["scores that changed"]),
         }
     if "leaks" in parts:
-        told |= {"leaks planted": parts["leaks"]["planted"], "leaks not found": len(parts["leaks"]["not found"]),
-                 "false alarms": len(parts["leaks"]["false alarms"])}  # fmt: skip
+        told |= {
+            "leaks planted": parts["leaks"]["planted"],
+            "leaks not found": len(parts["leaks"]["not found"]),
+            "false alarms": len(parts["leaks"]["false alarms"]),
+        }
     if "copying" in parts:
         told |= {"the book's code, highest score": max(parts["copying"]["highest score of 100"].values())}
     if "speed" in parts:

@@ -11,11 +11,47 @@ from student_notebooks import answered, blank, solved
 from attention_lib.coursework.verify import specimens_in
 
 NAMES = [
-    "Ada Lovelace", "Li Wei", "王小明", "陈静", "García, José", "O'Brien, Niamh", "Müller, Jörg", "Nguyễn Văn An",
-    "Anna-Lena Groß", "山田太郎", "Иван Петров", "Fatima al-Zahra", "Sam", "Zoë Kravitz", "Smith, John Jr.", "..evil",
-    "=cmd", "Łukasz Nowak", "Åse Berg", "Ólafur Arnalds", "Mary Jane", "Chidi Okafor", "김민준", "Priya Sharma",
-    "Tom (the second)", "Ann", "Bo", "Cy", "Di", "Ed", "Flo", "Gus", "Hal", "Ivy", "Jo", "Kit", "Liv", "Max", "Ned", "Oz",
-]  # fmt: skip
+    "Ada Lovelace",
+    "Li Wei",
+    "王小明",
+    "陈静",
+    "García, José",
+    "O'Brien, Niamh",
+    "Müller, Jörg",
+    "Nguyễn Văn An",
+    "Anna-Lena Groß",
+    "山田太郎",
+    "Иван Петров",
+    "Fatima al-Zahra",
+    "Sam",
+    "Zoë Kravitz",
+    "Smith, John Jr.",
+    "..evil",
+    "=cmd",
+    "Łukasz Nowak",
+    "Åse Berg",
+    "Ólafur Arnalds",
+    "Mary Jane",
+    "Chidi Okafor",
+    "김민준",
+    "Priya Sharma",
+    "Tom (the second)",
+    "Ann",
+    "Bo",
+    "Cy",
+    "Di",
+    "Ed",
+    "Flo",
+    "Gus",
+    "Hal",
+    "Ivy",
+    "Jo",
+    "Kit",
+    "Liv",
+    "Max",
+    "Ned",
+    "Oz",
+]
 DUE = 1_790_000_000
 
 
@@ -41,8 +77,16 @@ def build(folder: Path, key: str, name: str = "attention"):
     right = solved(name, key)
     for _ in range(10):
         hand_in(right, {"graded"}, 100)
-    for change in ("checks_deleted", "metadata_stripped", "answer_cells_doubled", "split_inside_a_definition", "aliases",
-                   "merged_into_one_cell", "windows_line_ends", "empty_stub_after_the_answer"):  # fmt: skip
+    for change in (
+        "checks_deleted",
+        "metadata_stripped",
+        "answer_cells_doubled",
+        "split_inside_a_definition",
+        "aliases",
+        "merged_into_one_cell",
+        "windows_line_ends",
+        "empty_stub_after_the_answer",
+    ):
         hand_in(manglings.MANGLINGS[change](solved(name, key)), {"graded"}, 100)
     hand_in(manglings.MANGLINGS["as_a_python_file"](solved(name, key)), {"graded"}, 100, suffix=".py")
     wrong = list(specimens_in(HERE / name / "mutants" / "hand.py"))[:8]

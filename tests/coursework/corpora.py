@@ -24,20 +24,38 @@ DOCTOR = HERE.parent / "doctor"
 GRADED = ("scores", "softmax", "attention", "masks", "heads", "window")
 # What the doctor's corpus has and values cannot show: conduct, dropout, half precision, remarks on style.
 NOT_OF_VALUES = {
-    "mutates-input", "dropout-in-eval", "dropout-not-rescaled", "dropout-on-scores", "half-overflow", "gradient-cut",
-    "state-kept", "gradient-wrong", "inaccurate", "exits", "raises", "batch-dependent",
-}  # fmt: skip
-KINDS = {"attention": ("attention", "attention"), "softmax": ("softmax", "masked_softmax"),
-         "causal_mask": ("masks", "causal_mask"), "split_heads": ("heads", "split_heads"),
-         "merge_heads": ("heads", "merge_heads")}  # fmt: skip
+    "mutates-input",
+    "dropout-in-eval",
+    "dropout-not-rescaled",
+    "dropout-on-scores",
+    "half-overflow",
+    "gradient-cut",
+    "state-kept",
+    "gradient-wrong",
+    "inaccurate",
+    "exits",
+    "raises",
+    "batch-dependent",
+}
+KINDS = {
+    "attention": ("attention", "attention"),
+    "softmax": ("softmax", "masked_softmax"),
+    "causal_mask": ("masks", "causal_mask"),
+    "split_heads": ("heads", "split_heads"),
+    "merge_heads": ("heads", "merge_heads"),
+}
 
 
 # The same mistake in two words: the doctor's, and that of an assignment with conventions of its own.
 SAME = {
-    "convention-corner": "causal-misaligned", "convention-mask": "mask-inverted", "float-mask-added": "mask-inverted",
-    "convention-axis": "softmax-over-queries", "convention-order": "heads-interleaved", "convention-heads": "wrong-heads",
+    "convention-corner": "causal-misaligned",
+    "convention-mask": "mask-inverted",
+    "float-mask-added": "mask-inverted",
+    "convention-axis": "softmax-over-queries",
+    "convention-order": "heads-interleaved",
+    "convention-heads": "wrong-heads",
     "convention-temperature": "wrong-scale",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -62,7 +80,7 @@ def hand_written():
 
 
 def from_the_doctor():
-    """Plain functions of the doctor's corpus whose mistake shows in values, as answers to the assignment that asks for it."""
+    """Plain functions of the doctor's corpus whose mistake shows in values, as answers to an assignment."""
     for specimen in _doctors("wrong"):
         if specimen.kind not in KINDS or isinstance(specimen.candidate, type) or specimen.options:
             continue
@@ -124,8 +142,22 @@ def fails(check, function):
 
 
 # Mutants of right answers, by the operators of the doctor's corpus; not of those that loop over every number.
-QUICK_STYLES = {"matrices", "sums", "shifted", "library", "lines", "book", "compare", "triangles", "lists", "views", "loop",
-                "batched", "masks", "grouped"}  # fmt: skip
+QUICK_STYLES = {
+    "matrices",
+    "sums",
+    "shifted",
+    "library",
+    "lines",
+    "book",
+    "compare",
+    "triangles",
+    "lists",
+    "views",
+    "loop",
+    "batched",
+    "masks",
+    "grouped",
+}
 
 
 @dataclass(frozen=True)
@@ -191,7 +223,7 @@ def _changed(text, number, replacement):
 
 
 def differs(mutant, worker, limits, variant, seeds):
-    """Whether a mutant answers any case of any seed otherwise than its original; asked only of those with all points."""
+    """Whether a mutant answers any case of any seed otherwise than its original."""
     about = load_assignment(HERE / mutant.assignment)
     answers = []
     for code in (mutant.original, mutant.code):

@@ -275,8 +275,12 @@ def other_indent_and_order(n):
 
 @mangling
 def notebook_format_3(n):
-    cells = [{"cell_type": "code", "input": text_of(cell), "language": "python", "outputs": []} if cell["cell_type"] == "code"
-             else cell for cell in n["cells"]]  # fmt: skip
+    cells = [
+        {"cell_type": "code", "input": text_of(cell), "language": "python", "outputs": []}
+        if cell["cell_type"] == "code"
+        else cell
+        for cell in n["cells"]
+    ]
     return {"metadata": {}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]}
 
 
@@ -304,18 +308,24 @@ def as_a_percent_file(n):
 def aliases(n):
     """The functions carry other names, and the wanted names are assigned."""
     for cell in answers(n):
-        cell["source"] = text_of(cell).replace("def attention(", "def my_attention(").replace(
-            "def attention_backward(", "def my_backward(")  # fmt: skip
+        cell["source"] = (
+            text_of(cell)
+            .replace("def attention(", "def my_attention(")
+            .replace("def attention_backward(", "def my_backward(")
+        )
     n["cells"].append(code("attention, attention_backward = my_attention, my_backward"))
     return n
 
 
 @mangling
 def inside_a_class(n):
-    n["cells"].append(code(
-        "class Mine:\n    def __init__(self, f):\n        self.f = f\n    def __call__(self, *a, **k):\n        return self.f(*a, **k)\n"
-        "_plain = attention\nattention = Mine(_plain)"
-    ))  # fmt: skip
+    n["cells"].append(
+        code(
+            "class Mine:\n    def __init__(self, f):\n        self.f = f\n"
+            "    def __call__(self, *a, **k):\n        return self.f(*a, **k)\n"
+            "_plain = attention\nattention = Mine(_plain)"
+        )
+    )
     return n
 
 
@@ -323,7 +333,8 @@ def inside_a_class(n):
 def decorated(n):
     n["cells"].append(
         code(
-            "import functools\n_first = attention\n@functools.wraps(_first)\ndef attention(*a, **k):\n    return _first(*a, **k)"
+            "import functools\n_first = attention\n@functools.wraps(_first)\n"
+            "def attention(*a, **k):\n    return _first(*a, **k)"
         )
     )
     return n

@@ -80,10 +80,14 @@ def nbgrader(name):
         with open(course / "grades.csv", newline="") as file:
             rows = list(csv.DictReader(file))
         ours = export.NBGRADER
-        return {"version": version("nbgrader"), "leaks": [leak.what for leak in leaks],
-                "right answer": float(next(r["score"] for r in rows if r["student_id"] == "ada")),
-                "no answer": float(next(r["score"] for r in rows if r["student_id"] == "bob")),
-                "out of": float(rows[0]["max_score"]), "its columns are ours": list(rows[0]) == list(ours)}  # fmt: skip
+        return {
+            "version": version("nbgrader"),
+            "leaks": [leak.what for leak in leaks],
+            "right answer": float(next(r["score"] for r in rows if r["student_id"] == "ada")),
+            "no answer": float(next(r["score"] for r in rows if r["student_id"] == "bob")),
+            "out of": float(rows[0]["max_score"]),
+            "its columns are ours": list(rows[0]) == list(ours),
+        }
 
 
 def otter(name):
@@ -109,8 +113,13 @@ def otter(name):
             run(tool, "run", "-a", str(autograder), "-o", str(handed_in.parent), "--no-logo", str(handed_in), cwd=place)
             told = json.loads((handed_in.parent / "results.json").read_text())
             scores[student] = sum(test.get("score", 0) for test in told["tests"])
-        return {"version": version("otter-grader"), "leaks": [leak.what for leak in leaks], "right answer": scores["ada"],
-                "no answer": scores["bob"], "out of": sum(check.points for check in assignment.checks)}  # fmt: skip
+        return {
+            "version": version("otter-grader"),
+            "leaks": [leak.what for leak in leaks],
+            "right answer": scores["ada"],
+            "no answer": scores["bob"],
+            "out of": sum(check.points for check in assignment.checks),
+        }
 
 
 if __name__ == "__main__":

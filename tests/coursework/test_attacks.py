@@ -118,8 +118,22 @@ def ordinary_python():
 
     site = str(Path(torch.__file__).parents[1])
     for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
-        command = ["setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", "env", "-i", "PATH=/usr/bin:/bin", "HOME=/tmp",
-                   "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1", f"PYTHONPATH={attack_range.HERE.parents[1]}:{site}", python]  # fmt: skip
+        command = [
+            "setpriv",
+            "--reuid",
+            "1234",
+            "--regid",
+            "1234",
+            "--clear-groups",
+            "env",
+            "-i",
+            "PATH=/usr/bin:/bin",
+            "HOME=/tmp",
+            "PYTHONDONTWRITEBYTECODE=1",
+            "OMP_NUM_THREADS=1",
+            f"PYTHONPATH={attack_range.HERE.parents[1]}:{site}",
+            python,
+        ]
         check = "import torch, attention_lib.coursework.sandbox as s; open(s.__file__).close()"
         if subprocess.run([*command, "-c", check], capture_output=True, cwd="/").returncode == 0:
             return command
@@ -137,7 +151,8 @@ def test_an_ordinary_user_is_as_safe(isolated):
         "from attention_lib.coursework.sandbox import Worker\n"
         "w, l = Worker('bubblewrap'), r.Listener()\n"
         "names = [n for n, _ in r.attacks()][::9]; table = dict(r.attacks())\n"
-        "print([(n, r.run_attack(w, table[n], l.port)[0]) for n in names if r.run_attack(w, table[n], l.port)[0]], r.honest(w).score, l.reached)"
+        "faults = [(n, f) for n in names for f in [r.run_attack(w, table[n], l.port)[0]] if f]\n"
+        "print(faults, r.honest(w).score, l.reached)"
     )
     done = subprocess.run([*ordinary_python(), "-c", program], capture_output=True, text=True, cwd="/", timeout=300)
     assert done.stdout.strip() == "[] 100 0", done.stdout + done.stderr

@@ -16,7 +16,7 @@ from student_notebooks import solved
 
 from attention_lib.coursework import batch, journal
 from attention_lib.coursework.commands import DONE, LOOK, STOPPED, WRONG, main
-from attention_lib.coursework.submissions import MAX_BYTES, collect, read_cells, read_submission, safe_name
+from attention_lib.coursework.submissions import collect, read_cells, read_submission, safe_name
 from attention_lib.coursework.table import Lateness, read_table
 from attention_lib.errors import OptionError
 
@@ -39,8 +39,23 @@ def put(folder, name, content):
 
 def grade(folder, *more, output=None):
     output = output or folder.parent / "grades.csv"
-    status = main(["grade", str(folder), "--course", str(HERE), "--assignment", "attention", "--key", KEY, "-o", str(output),
-                   "--workers", "1", *more])  # fmt: skip
+    status = main(
+        [
+            "grade",
+            str(folder),
+            "--course",
+            str(HERE),
+            "--assignment",
+            "attention",
+            "--key",
+            KEY,
+            "-o",
+            str(output),
+            "--workers",
+            "1",
+            *more,
+        ]
+    )
     rows = {}
     if output.exists():
         with open(output, encoding="utf-8-sig", newline="") as file:
@@ -130,7 +145,7 @@ def test_names_of_learning_systems_are_read(folder):
 
 
 def test_odd_names_get_rows_that_a_spreadsheet_survives(folder):
-    names = ["Smith, John", "王小明", "..", "=1+1", "line\nbreak", "quote\"s", "..\\evil"]
+    names = ["Smith, John", "王小明", "..", "=1+1", "line\nbreak", 'quote"s', "..\\evil"]
     for name in names:
         put(folder, f"{name}.ipynb", solved("attention", KEY))
     raw = os.fsencode(str(folder)) + b"/\xff\xfe.ipynb"
@@ -148,7 +163,15 @@ def test_odd_names_get_rows_that_a_spreadsheet_survives(folder):
 
 @pytest.mark.parametrize(
     ("name", "safe"),
-    [("../x", "x"), ("..", "unnamed"), ("a/b", "a_b"), ("", "unnamed"), ("王小明", "王小明"), ("a\x00b", "a_b"), ("x" * 500, "x" * 120)],
+    [
+        ("../x", "x"),
+        ("..", "unnamed"),
+        ("a/b", "a_b"),
+        ("", "unnamed"),
+        ("王小明", "王小明"),
+        ("a\x00b", "a_b"),
+        ("x" * 500, "x" * 120),
+    ],
 )
 def test_safe_names(name, safe):
     assert safe_name(name) == safe
@@ -183,8 +206,23 @@ def test_a_batch_that_was_killed_goes_on_and_the_table_is_the_same(folder, monke
         notebook["metadata"]["number"] = number
         put(folder, f"student {number}.ipynb", notebook)
     output = folder.parent / "killed.csv"
-    command = [sys.executable, "-m", "attention_lib.coursework", "grade", str(folder), "--course", str(HERE), "--assignment",
-               "attention", "--key", KEY, "-o", str(output), "--workers", "1"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "attention_lib.coursework",
+        "grade",
+        str(folder),
+        "--course",
+        str(HERE),
+        "--assignment",
+        "attention",
+        "--key",
+        KEY,
+        "-o",
+        str(output),
+        "--workers",
+        "1",
+    ]
     process = subprocess.Popen(command, cwd=HERE.parents[1], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = output.with_name("killed.csv.journal")
     deadline = time.monotonic() + 90
@@ -208,8 +246,20 @@ def test_a_batch_that_was_killed_goes_on_and_the_table_is_the_same(folder, monke
 def test_a_journal_of_something_else_is_refused(folder, capsys):
     put(folder, "Ada.ipynb", solved("attention", KEY))
     assert grade(folder)[0] == DONE
-    arguments = ["grade", str(folder), "--course", str(HERE), "--assignment", "attention", "--key", "another",
-                 "-o", str(folder.parent / "grades.csv"), "--workers", "1"]  # fmt: skip
+    arguments = [
+        "grade",
+        str(folder),
+        "--course",
+        str(HERE),
+        "--assignment",
+        "attention",
+        "--key",
+        "another",
+        "-o",
+        str(folder.parent / "grades.csv"),
+        "--workers",
+        "1",
+    ]
     assert main(arguments) == WRONG
     assert "belongs to another assignment, key or version" in capsys.readouterr().err
     assert main([*arguments, "--fresh"]) == DONE

@@ -13,8 +13,12 @@ from attention_lib.coursework import commands
 from attention_lib.coursework.commands import DONE, LOOK
 
 TEACHING = (HERE.parents[1] / "book" / "teaching.md").read_text(encoding="utf-8")
-COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", TEACHING, flags=re.S) for line in block.split("\n")
-            if line.startswith("python -m attention_lib.coursework")]  # fmt: skip
+COMMANDS = [
+    line
+    for block in re.findall(r"```bash\n(.*?)```", TEACHING, flags=re.S)
+    for line in block.split("\n")
+    if line.startswith("python -m attention_lib.coursework")
+]
 KEY = "autumn-2026"
 
 
@@ -75,7 +79,9 @@ def test_grade_gives_every_student_the_right_row(at_the_desk):
     wrong = {}
     for student, (statuses, score) in expected.items():
         row = rows[student]
-        fits = row["status"] in statuses and (float(row["score"]) < 100 if score is None else float(row["score"]) == score)
+        fits = row["status"] in statuses and (
+            float(row["score"]) < 100 if score is None else float(row["score"]) == score
+        )
         if not fits or not row["reason"] or row["out_of"] != "100":
             wrong[student] = (row["status"], row["score"], row["reason"][:120], statuses, score)
     assert wrong == {}

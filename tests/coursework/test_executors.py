@@ -32,7 +32,9 @@ def folder(tmp_path, isolated):
 
 
 def scores(folder, **options):
-    batch = grade_folder(folder, HERE / "scores", KEY, folder.parent / "grades.csv", isolation="bubblewrap", fresh=True, **options)
+    batch = grade_folder(
+        folder, HERE / "scores", KEY, folder.parent / "grades.csv", isolation="bubblewrap", fresh=True, **options
+    )
     return {row["student"]: row["score"] for row in batch.rows}
 
 
@@ -64,7 +66,14 @@ def test_dask(folder):
 
 def test_a_job_is_plain_and_travels(isolated):
     cells, _ = read_cells(json.dumps(solved("scores", KEY)).encode())
-    job = Job((HERE / "scores" / "checks.py").read_text(encoding="utf-8"), "scores", ABOUT.variant(KEY), tuple(cells), 5, "bubblewrap")
+    job = Job(
+        (HERE / "scores" / "checks.py").read_text(encoding="utf-8"),
+        "scores",
+        ABOUT.variant(KEY),
+        tuple(cells),
+        5,
+        "bubblewrap",
+    )
     assert grade_job(pickle.loads(pickle.dumps(job))).score == 100
 
 
@@ -78,7 +87,9 @@ def test_a_broken_executor_is_rows_not_a_stopped_batch(folder):
             future.set_exception(ConnectionError("the cluster went away"))
             return future
 
-    batch = grade_folder(folder, HERE / "scores", KEY, folder.parent / "g.csv", isolation="bubblewrap", executor=Broken())
+    batch = grade_folder(
+        folder, HERE / "scores", KEY, folder.parent / "g.csv", isolation="bubblewrap", executor=Broken()
+    )
     assert batch.ungraded == 3
     assert all("the cluster went away" in row["reason"] for row in batch.rows)
     assert scores(folder, workers=1) == EXPECTED  # nothing of it was kept
@@ -99,7 +110,12 @@ def test_gradescopes_zip_grades_in_a_bare_tree(tmp_path, isolated):
     (tmp_path / "submission" / "work.ipynb").write_text(json.dumps(solved("scores", KEY)))
     entry = tmp_path / "source" / "run_autograder"
     entry.chmod(0o755)
-    environment = {"PATH": "/usr/bin:/bin", "AUTOGRADER_ROOT": str(tmp_path), "PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "AUTOGRADER_ROOT": str(tmp_path),
+        "PYTHON": sys.executable,
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run([str(entry)], cwd="/", env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     told = json.loads((tmp_path / "results" / "results.json").read_text())

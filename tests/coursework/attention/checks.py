@@ -32,8 +32,11 @@ def book_order(query, key, value, allowed, variant):
 def inputs(draw, dtype=torch.float64, scale=1.0):
     B, H, L, S, d_k = draw.sizes(5)
     d_v = d_k + 1
-    return (draw.normal(B, H, L, d_k, dtype=dtype, scale=scale), draw.normal(B, H, S, d_k, dtype=dtype, scale=scale),
-            draw.normal(B, H, S, d_v, dtype=dtype))  # fmt: skip
+    return (
+        draw.normal(B, H, L, d_k, dtype=dtype, scale=scale),
+        draw.normal(B, H, S, d_k, dtype=dtype, scale=scale),
+        draw.normal(B, H, S, d_v, dtype=dtype),
+    )
 
 
 def case(draw, tensors, allowed, tolerance=1e-5):
@@ -94,8 +97,14 @@ def backward(place, with_mask):
         expected = [swapped(g, variant).contiguous() for g in torch.autograd.grad(output, leaves, arriving)]
         mask = None if allowed is None else as_mask(allowed, variant, output.dtype)
         arguments = [swapped(tensor, variant).contiguous() for tensor in tensors]
-        return [Case("attention_backward", (*arguments, mask, swapped(arriving, variant).contiguous()),
-                     [one if place in (n, None) else ANYTHING for n, one in enumerate(expected)], tolerance=1e-6)]  # fmt: skip
+        return [
+            Case(
+                "attention_backward",
+                (*arguments, mask, swapped(arriving, variant).contiguous()),
+                [one if place in (n, None) else ANYTHING for n, one in enumerate(expected)],
+                tolerance=1e-6,
+            )
+        ]
 
     return make
 
