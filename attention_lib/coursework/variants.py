@@ -43,7 +43,7 @@ SWITCHES: dict[str, Switch] = {
         {
             "allowed": "In a mask, True means *may attend*.",
             "blocked": "In a mask, True means *blocked*: the query may not attend to that key.",
-            "additive": "A mask is a float tensor, added to the scores: 0 where the query may attend, `-inf` where not.",
+            "additive": "A mask is a float tensor, added to scores: 0 where the query may attend, `-inf` where not.",
         },
     ),
     "temperature": Switch(
