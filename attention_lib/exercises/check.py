@@ -93,11 +93,27 @@ def _check_function(exercise: Implement, answer: Any) -> Verdict:
         return Verdict(False, f"Not yet. What your function returns cannot be read: {error}. {exercise.hint}")
     wanted = _results(exercise, exercise.truth, cases)
     if _equal(results, wanted, exercise.tolerance):
+        found = _named_by_the_doctor(exercise, answer)
+        if found:
+            return Verdict(False, f"Not yet. The numbers asked for here are right, but: {found}")
         return Verdict(True, f"Right. {exercise.praise}")
     for message, wrong in exercise.mistakes.items():
         if _equal(results, _results(exercise, wrong, cases), exercise.tolerance):
             return Verdict(False, f"Not yet. {message}")
-    return Verdict(False, f"Not yet. {_first_difference(results, wanted, cases, exercise.tolerance)} {exercise.hint}")
+    found = _named_by_the_doctor(exercise, answer)
+    difference = _first_difference(results, wanted, cases, exercise.tolerance)
+    return Verdict(False, f"Not yet. {found or difference} {exercise.hint}")
+
+
+def _named_by_the_doctor(exercise: Implement, answer: Callable[..., Any]) -> str:
+    """The known mistakes that the attention doctor sees in an answer; empty when it sees none."""
+    if exercise.examine is None:
+        return ""
+    diagnosis = exercise.examine(answer)
+    if not diagnosis.examined:
+        return ""
+    named = [one for one in diagnosis.findings if one.severity == "mistake" and one.code != "differs"]
+    return " ".join(f"{one.title}. {one.evidence} {one.fix}" for one in named)
 
 
 def _is_open(result: Any) -> bool:
