@@ -74,7 +74,7 @@ class HeadsSubject(Subject):
         if self.num_heads and not self.declared.num_heads:  # fused matrices have a layout by heads
             again = find_projections(module, self.declared.projections, self.num_heads)
             self.projections = again or self.projections
-        if self.num_heads and inner * self.num_heads == self._d_model_by_output():
+        if (self.num_heads or 1) > 1 and inner * (self.num_heads or 1) == self._d_model_by_output():
             self.projections.shared_by_heads = True
             self.always_flagged.append(("input-split", self._split_text(inner)))
         if self.num_heads is None:

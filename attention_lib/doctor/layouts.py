@@ -52,8 +52,8 @@ def _working_with_a_mask(subject: Subject, report: Report) -> list[Layout]:
 def _fillers(subject: Subject) -> Iterator[Filler]:
     for form in FORMS:
         if subject.mask_role(form):
-            for allowed in (True, False)[: 1 if form.lengths else 2]:
-                for number in ("bool", "int", "float"):
+            for allowed in (True, False):
+                for number in ("bool", "int", "float")[: 1 if form.lengths else 3]:
                     yield Filler(form, number, allowed)
 
 

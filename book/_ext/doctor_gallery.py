@@ -95,7 +95,7 @@ def _fill(app, docname: str, source: list[str]) -> None:
     root = Path(app.srcdir)
     for folder in (root / "attention_lib" / "doctor", root / "tests" / "doctor" / "wrong"):
         for path in folder.rglob("*.py"):
-            app.env.note_dependency(str(path), docname=docname)
+            app.env.note_dependency(str(path))
     source[0] = source[0].replace(MARK, gallery(choose(load_corpus(root))))
 
 

@@ -8,9 +8,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-import doctor_gallery
+import doctor_gallery  # noqa: E402 - the line above makes it importable
 
-from attention_lib.doctor import CATALOGUE
+from attention_lib.doctor import CATALOGUE  # noqa: E402
 
 NOT_SHOWN = {"not-callable", "doctor-failed"}  # no implementation can show them
 
