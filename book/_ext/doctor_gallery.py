@@ -45,8 +45,14 @@ def gallery(chosen: dict) -> str:
     for family, codes in families():
         shown = [code for code in codes if code in chosen]
         if shown:
-            parts += [f"## {NAMES[family]}", *(entry(code, chosen[code]) for code in shown)]
+            parts += [f"## {NAMES[family]}", _contents(shown), *(entry(code, chosen[code]) for code in shown)]
     return "\n\n".join(parts)
+
+
+def _contents(codes: list[str]) -> str:
+    from attention_lib.doctor import CATALOGUE
+
+    return "\n".join(f"- [{CATALOGUE[code].title}](#mistake-{code})" for code in codes)
 
 
 def entry(code: str, specimen) -> str:
@@ -57,7 +63,7 @@ def entry(code: str, specimen) -> str:
         f"(mistake-{code})=\n### {CATALOGUE[code].title}",
         f"```python\n{specimen.source}\n```",
         f"`{_call(specimen)}` finds:",
-        f"```text\n{_said(specimen)}\n```",
+        *_said(specimen, code),
     ]
     if specimen.repair:
         changed = "\n".join(_changes(specimen.source, specimen.repaired))
@@ -67,12 +73,15 @@ def entry(code: str, specimen) -> str:
     return "\n\n".join(parts)
 
 
-def _said(specimen) -> str:
+def _said(specimen, shown: str) -> Iterator[str]:
     """The findings that the specimen stands for; the remarks that come along would be the same in each entry."""
     from attention_lib.doctor import diagnose
 
-    diagnosis = diagnose(specimen.fresh(), specimen.kind, **specimen.options)
-    return "\n".join(str(finding) for finding in diagnosis.findings if finding.code in specimen.codes)
+    for finding in diagnose(specimen.fresh(), specimen.kind, **specimen.options).findings:
+        if finding.code in specimen.codes:
+            evidence = finding.evidence if "\n" not in finding.evidence else f"```text\n{finding.evidence}\n```"
+            title = f"`{finding.code}`" + ("" if finding.code == shown else f" {finding.title}")
+            yield f":::{{admonition}} {title}\n:class: warning\n{evidence}\n\n*Fix:* {finding.fix}\n:::"
 
 
 def _changes(before: str, after: str) -> Iterator[str]:
@@ -93,6 +102,7 @@ def _fill(app, docname: str, source: list[str]) -> None:
     if MARK not in source[0]:
         return
     root = Path(app.srcdir)
+    app.env.note_dependency(__file__)
     for folder in (root / "attention_lib" / "doctor", root / "tests" / "doctor" / "wrong"):
         for path in folder.rglob("*.py"):
             app.env.note_dependency(str(path))

@@ -41,4 +41,4 @@ def test_every_entry_shows_what_was_found(chosen):
     text = doctor_gallery.gallery(chosen)
     assert text.count("\n### ") == len(chosen)
     for code in chosen:
-        assert f"[{code}]" in text
+        assert f":::{{admonition}} `{code}`\n:class: warning\n" in text
