@@ -5,11 +5,22 @@ Every message names the axis as the text does, both values, and both shapes.
 
 from __future__ import annotations
 
+import numbers
+
 from torch import Tensor
 
 from attention_lib.errors import OptionError, ShapeError
 
-__all__ = ["check_attention", "check_query_key", "check_window", "shape_of"]
+__all__ = [
+    "check_attention",
+    "check_dropout",
+    "check_query_key",
+    "check_seed",
+    "check_tensor",
+    "check_window",
+    "is_whole",
+    "shape_of",
+]
 
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
@@ -60,19 +71,58 @@ def check_window(window: int | None) -> None:
     """
     if window is None:
         return
-    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
+    if not is_whole(window) or window < 1:
         raise OptionError(
             f"window={window!r} must be a whole number of keys, 1 or more (a query counts itself); "
             "window=None turns it off"
         )
 
 
+def check_dropout(dropout_p: float, *, what: str = "a weight") -> None:
+    """Check that a probability of dropping ``what`` is a number in [0, 1).
+
+    Raises:
+        OptionError: Anything else.
+    """
+    number = isinstance(dropout_p, numbers.Real) and not isinstance(dropout_p, bool)
+    if not number or not 0.0 <= dropout_p < 1.0:
+        raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping {what}")
+
+
+def check_seed(seed: int) -> None:
+    """Check that a seed is a whole number that torch and NumPy take.
+
+    Raises:
+        OptionError: Anything else.
+    """
+    if not is_whole(seed) or not 0 <= seed < 2**32:
+        raise OptionError(f"seed={seed!r} must be a whole number from 0 to {2**32 - 1}")
+
+
+def is_whole(number: object) -> bool:
+    """Whether it is a whole number, NumPy's included; True and False are not.
+
+    Example:
+        >>> import numpy
+        >>> is_whole(3), is_whole(numpy.int64(3)), is_whole(True), is_whole(3.0)
+        (True, True, False, False)
+    """
+    return isinstance(number, numbers.Integral) and not isinstance(number, bool)
+
+
+def check_tensor(name: str, candidate: object) -> None:
+    """Check that an argument is a tensor.
+
+    Raises:
+        ShapeError: It is not; the message names ``torch.as_tensor``.
+    """
+    if not isinstance(candidate, Tensor):
+        raise ShapeError(f"{name} is a {type(candidate).__name__}, not a torch.Tensor; use torch.as_tensor({name})")
+
+
 def _check_kind(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
     for label, candidate in ((name, tensor), (other_name, other)):
-        if not isinstance(candidate, Tensor):
-            raise ShapeError(
-                f"{label} is a {type(candidate).__name__}, not a torch.Tensor; use torch.as_tensor({label})"
-            )
+        check_tensor(label, candidate)
         if candidate.ndim < 2:
             raise ShapeError(
                 f"{label} has shape {shape_of(candidate)}; it needs at least two axes, (length, width): "

@@ -10,8 +10,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "attention_lib"
 FLOORS = [
-    ["errors"], ["shapes"], ["axes"], ["runtime"], ["reference"], ["version"],
-    ["steps"], ["paths"], ["attention"], ["masks"], ["layers"],
+    ["errors"], ["shapes"], ["axes"], ["memory"], ["runtime"], ["reference"], ["version"],
+    ["steps"], ["paths"], ["attention"], ["averaged", "ragged"], ["masks"], ["layers"],
     ["models", "tasks", "training"], ["experiments", "bench"],
     ["plot", "viz"], ["doctor"], ["exercises", "coursework"],
 ]  # fmt: skip
