@@ -13,6 +13,7 @@ from attention_lib.shapes import Bool, Float
 
 __all__ = ["averaged_weights"]
 
+_FEWER_ROWS = "attention_weights(rows=[...]) gives single rows"
 CELLS = 2**20  # of all heads together, in work at a time
 
 
@@ -57,7 +58,7 @@ def averaged_weights(
     check_query_key(query, key)
     if query.ndim < 4:
         raise ShapeError(
-            f"query has shape {shape_of(query)}; averaging over heads needs (B, H, L, d_k): for one sequence query[None]"
+            f"query has shape {shape_of(query)}; the mean over heads needs (B, H, L, d_k): query[None] for one sequence"
         )
     L, S = query.shape[-2], key.shape[-2]
     leading = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3])
@@ -70,9 +71,7 @@ def averaged_weights(
     )
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad):
         return torch.cat(list(pieces), dim=-2)
-    with room_for(
-        (*leading, L, S), query.dtype, query.device, way_out="attention_weights(rows=[...]) gives single rows"
-    ):
+    with room_for((*leading, L, S), query.dtype, query.device, way_out=_FEWER_ROWS):
         average = query.new_empty(*leading, L, S)
     for piece, start in zip(pieces, range(0, max(1, L), step), strict=True):
         average[..., start : start + step, :] = piece

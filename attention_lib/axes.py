@@ -84,8 +84,7 @@ def check_dropout(dropout_p: float, *, what: str = "a weight") -> None:
     Raises:
         OptionError: Anything else.
     """
-    number = isinstance(dropout_p, numbers.Real) and not isinstance(dropout_p, bool)
-    if not number or not 0.0 <= dropout_p < 1.0:
+    if not _is_real(dropout_p) or not 0.0 <= dropout_p < 1.0:
         raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping {what}")
 
 
@@ -107,7 +106,11 @@ def is_whole(number: object) -> bool:
         >>> is_whole(3), is_whole(numpy.int64(3)), is_whole(True), is_whole(3.0)
         (True, True, False, False)
     """
-    return isinstance(number, numbers.Integral) and not isinstance(number, bool)
+    return not isinstance(number, bool) and isinstance(number, numbers.Integral)
+
+
+def _is_real(number: object) -> bool:
+    return not isinstance(number, bool) and isinstance(number, numbers.Real)
 
 
 def check_tensor(name: str, candidate: object) -> None:

@@ -51,7 +51,7 @@ def room_for(shape: Sequence[int], dtype: torch.dtype, device: torch.device, *, 
     Raises:
         AttentionMemoryError: The table is larger than what is available, or the allocator gave up inside the block.
     """
-    needed = math.prod(shape) * dtype.itemsize
+    needed = math.prod(shape) * max(4, dtype.itemsize)  # made in float32 at least
     if needed >= WORTH_ASKING:
         left = available_bytes(device)
         if left is not None and needed > left:
@@ -85,10 +85,10 @@ def _left_in_system() -> int | None:
 def _left_in_container() -> int | None:
     """Of a control group of version 2, the limit less what is in use; pages of files count as in use."""
     try:
-        limit, used = (
-            (_CGROUP / name).read_text(encoding="ascii").strip() for name in ("memory.max", "memory.current")
+        limit, used, stat = (
+            (_CGROUP / f"memory.{name}").read_text(encoding="ascii").strip() for name in ("max", "current", "stat")
         )
-        reclaimable = dict(line.split() for line in (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines())
+        reclaimable = dict(line.split() for line in stat.splitlines())
         return None if limit == "max" else int(limit) - int(used) + int(reclaimable.get("inactive_file", 0))
     except (OSError, ValueError):
         return None

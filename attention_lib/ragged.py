@@ -73,10 +73,10 @@ def ragged_attention(
         if (causal or window is not None) and not aligned:
             positions = torch.arange(S - L, S - L + real, device=query.device)
             mask = allowed_by_position(positions, count, causal=causal, window=window)
-        options = {"causal": causal, "window": window} if aligned else {}
         part = attention(
-            q[..., :real, :], k[..., :count, :], v[..., :count, :], mask, **options, scale=scale, dropout_p=dropout_p
-        ).output  # (1, H, real, d_v)
+            q[..., :real, :], k[..., :count, :], v[..., :count, :], mask,
+            causal=causal and aligned, window=window if aligned else None, scale=scale, dropout_p=dropout_p,
+        ).output  # (1, H, real, d_v)  # fmt: skip
         outputs.append(pad(part, (0, 0, 0, L - real)))
     return AttentionOutput(torch.cat(outputs) if outputs else value.new_zeros(*query.shape[:-1], value.shape[-1]))
 
@@ -84,12 +84,10 @@ def ragged_attention(
 def _per_sequence(name: str, lengths: Tensor | Sequence[int], query: Tensor, key: Tensor, longest: int) -> list[int]:
     if query.ndim != 4 or query.shape[0] != key.shape[0]:
         raise ShapeError(
-            f"query and key have shapes {shape_of(query)} and {shape_of(key)}; ragged_attention takes (B, H, L, d_k) and "
-            "(B, H_kv, S, d_k) with equal B: for one head, query[:, None]"
+            f"query and key have shapes {shape_of(query)} and {shape_of(key)}; ragged_attention takes (B, H, L, d_k) "
+            "and (B, H_kv, S, d_k) with equal B: for one head, query[:, None]"
         )
     whole = check_lengths(lengths, longest, name=name)
     if len(whole) != query.shape[0]:
-        raise ShapeError(
-            f"{name} has {len(whole)} entries, but there are B = {query.shape[0]} sequences; give one each"
-        )
+        raise ShapeError(f"{name} has {len(whole)} entries for B = {query.shape[0]} sequences; give one for each")
     return [int(length) for length in whole.tolist()]

@@ -18,7 +18,7 @@ from attention_lib.shapes import Float
 from attention_lib.steps.masks import allowed_by_position, as_bias, reach_of, restrict
 from attention_lib.steps.precision import widen
 
-__all__ = ["fits_pieces", "piecewise_dropout"]
+__all__ = ["Seen", "fits_pieces", "piecewise_dropout"]
 
 FROM_CELLS = 2**16  # 256 x 256; below, the explicit path is as fast
 CELLS_ON_CPU = 2**18  # in work at a time: what a core's cache holds
@@ -33,10 +33,17 @@ def fits_pieces(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) 
     return large and alike and (mask is None or not mask.requires_grad)
 
 
+class Seen(NamedTuple):
+    """Which keys a query may see: the caller's mask, and what its position allows."""
+
+    mask: Tensor | None
+    causal: bool
+    window: int | None
+
+
 def piecewise_dropout(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
-    *, causal: bool, window: int | None, scale: float | None, dropout_p: float,
-) -> Float[Tensor, "... L d_v"]:  # fmt: skip
+    query: Tensor, key: Tensor, value: Tensor, seen: Seen, *, scale: float | None, dropout_p: float
+) -> Float[Tensor, "... L d_v"]:
     """``dropout(softmax(scale * Q K^T + mask)) V``, piece by piece.
 
     The coins come from 16 random bits a weight: ``dropout_p`` is taken to the nearest 1/65,536, and what is kept is
@@ -46,9 +53,7 @@ def piecewise_dropout(
         query: ``(..., L, d_k)``, the last L of the S positions.
         key: ``(..., S, d_k)``, the same leading axes.
         value: ``(..., S, d_v)``, the same leading axes.
-        mask: The caller's mask, without positions, or None.
-        causal: Queries see no later position.
-        window: Number of keys that a query sees, or None.
+        seen: The caller's mask, ``causal`` and ``window``.
         scale: Factor on the dot products, None for ``1 / sqrt(d_k)``.
         dropout_p: In [0, 1).
 
@@ -60,8 +65,8 @@ def piecewise_dropout(
     """
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     seed = int(torch.randint(2**62, (), device="cpu"))  # torch's generator moves on, as for any dropout
-    plan = _Plan(query, key, causal=causal, window=window, factor=factor, dropout_p=dropout_p, seed=seed)
-    return _Pieces.apply(widen(query), widen(key), widen(value), mask, plan).to(value.dtype)
+    plan = _Plan(query, key, seen, factor=factor, dropout_p=dropout_p, seed=seed)
+    return _Pieces.apply(widen(query), widen(key), widen(value), seen.mask, plan).to(value.dtype)
 
 
 class _Piece(NamedTuple):
@@ -76,19 +81,9 @@ class _Piece(NamedTuple):
 class _Plan:
     """Everything but the tensors: which pieces there are, and the coins of each."""
 
-    def __init__(
-        self,
-        query: Tensor,
-        key: Tensor,
-        *,
-        causal: bool,
-        window: int | None,
-        factor: float,
-        dropout_p: float,
-        seed: int,
-    ) -> None:
+    def __init__(self, query: Tensor, key: Tensor, seen: Seen, *, factor: float, dropout_p: float, seed: int) -> None:
         self.L, self.S, self.leading, self.device = query.shape[-2], key.shape[-2], query.shape[:-2], query.device
-        self.causal, self.window, self.factor, self.seed = causal, window, factor, seed
+        self.causal, self.window, self.factor, self.seed = seen.causal, seen.window, factor, seed
         self.dropped = min(round(dropout_p * SIDES), SIDES - 1)  # of SIDES equally likely numbers
         self.kept = 1.0 - self.dropped / SIDES
 

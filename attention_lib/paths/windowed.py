@@ -79,13 +79,14 @@ def _blocks(
     count = query.shape[-2] // block
     rows = query.unflatten(-2, (count, block))  # (B, H, count, block, d_k)
     if mask is None:  # a sequence of blocks beside another, as heads stand beside each other
-        parts = (tensor.reshape(B * H, *tensor.shape[2:]).unfold(1, size, block).mT for tensor in (key, value))
-        output = fused_attention(rows.reshape(B * H, *rows.shape[2:]), *parts, seen, causal=False, scale=scale)
+        rows = rows.reshape(B * H, count, block, -1)
+        key, value = (tensor.reshape(B * H, *tensor.shape[2:]).unfold(1, size, block).mT for tensor in (key, value))
+        output = fused_attention(rows, key, value, seen, causal=False, scale=scale)  # (B * H, count, block, d_v)
         return output.reshape(B, H, count * block, -1)
-    parts = (tensor.unfold(2, size, block).mT for tensor in (key, value))  # (B, H, count, size, width)
-    rows, *parts = (tensor.transpose(1, 2).flatten(0, 1) for tensor in (rows, *parts))  # (B * count, H, ...)
-    cut = _mask_blocks(mask, count, block, size).expand(B, -1, -1, -1, -1).transpose(1, 2)
-    output = fused_attention(rows, *parts, restrict(cut.flatten(0, 1), seen), causal=False, scale=scale)
+    key, value = (tensor.unfold(2, size, block).mT for tensor in (key, value))  # (B, H, count, size, width)
+    rows, key, value = (tensor.transpose(1, 2).flatten(0, 1) for tensor in (rows, key, value))  # (B * count, H, ...)
+    cut = _mask_blocks(mask, count, block, size).expand(B, -1, -1, -1, -1).transpose(1, 2).flatten(0, 1)
+    output = fused_attention(rows, key, value, restrict(cut, seen), causal=False, scale=scale)
     return output.unflatten(0, (B, count)).transpose(1, 2).flatten(2, 3)
 
 

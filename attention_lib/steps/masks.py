@@ -167,10 +167,9 @@ def check_lengths(lengths: Tensor | Sequence[int], longest: int | None, *, name:
             "sequence (for a (B, S) mask of 0 and 1 use masks.from_attention_mask_01)"
         )
     least, most = (int(whole.min()), int(whole.max())) if whole.numel() else (0, 0)
-    if least < 0 or (longest is not None and most > longest):
-        raise MaskError(
-            f"{name} run from {least} to {most}, but the padded length S is {most if longest is None else longest}; use 0 <= length <= S"
-        )
+    padded = most if longest is None else longest
+    if least < 0 or most > padded:
+        raise MaskError(f"{name} run from {least} to {most}, but the padded length S is {padded}; use 0 <= length <= S")
     return whole
 
 
