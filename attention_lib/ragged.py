@@ -67,8 +67,8 @@ def ragged_attention(
     L, S = query.shape[-2], key.shape[-2]
     keys = _per_sequence("lengths", lengths, query, key, S)
     rows = [L] * len(keys) if query_lengths is None else _per_sequence("query_lengths", query_lengths, query, key, L)
-    outputs = []
-    for q, k, v, real, count in zip(*(t.split(1) for t in (query, key, value)), rows, keys, strict=True):
+    outputs = [value.new_zeros(0, *query.shape[1:-1], value.shape[-1])]
+    for q, k, v, real, count in zip(*(t.unsqueeze(1) for t in (query, key, value)), rows, keys, strict=True):
         mask, aligned = None, count - real == S - L  # where the last real query meets the last real key
         if (causal or window is not None) and not aligned:
             positions = torch.arange(S - L, S - L + real, device=query.device)
@@ -78,7 +78,7 @@ def ragged_attention(
             causal=causal and aligned, window=window if aligned else None, scale=scale, dropout_p=dropout_p,
         ).output  # (1, H, real, d_v)  # fmt: skip
         outputs.append(pad(part, (0, 0, 0, L - real)))
-    return AttentionOutput(torch.cat(outputs) if outputs else value.new_zeros(*query.shape[:-1], value.shape[-1]))
+    return AttentionOutput(torch.cat(outputs))
 
 
 def _per_sequence(name: str, lengths: Tensor | Sequence[int], query: Tensor, key: Tensor, longest: int) -> list[int]:

@@ -80,7 +80,7 @@ class KVCache:
             )
         self._owner = weakref.ref(owner)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> KVCache:
+    def __deepcopy__(self, memo: Any) -> KVCache:
         """A second continuation of the same sequence, in the same layer."""
         twin = KVCache()
         twin.key, twin.value, twin._owner = copy.deepcopy(self.key, memo), copy.deepcopy(self.value, memo), self._owner

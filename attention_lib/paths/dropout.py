@@ -93,7 +93,7 @@ class _Plan:
         heads = list(itertools.product(*map(range, self.leading))) if alone else [()]
         cells = CELLS_ON_CPU if alone else CELLS_ELSEWHERE // max(1, math.prod(self.leading))
         step = min(512, max(64, cells // max(1, self.S)))
-        before, after = reach_of(self.S, causal=self.causal, window=self.window)
+        before, after = reach_of(causal=self.causal, window=self.window)
         for start in range(0, self.L, step):
             rows, position = slice(start, min(start + step, self.L)), self.S - self.L + start
             stop = min(self.S, position + rows.stop - start + after)

@@ -65,7 +65,7 @@ class _Weights(torch.autograd.Function):
         """``d scores = weights * (d weights - row sum of weights * d weights)``; the rest are matrix products."""
         query, key, weights = ctx.saved_tensors
         grad = weights * grad
-        grad.addcmul_(weights, grad.sum(dim=-1, keepdim=True), value=-1)  # (..., L, S), of the scores
+        grad -= weights * grad.sum(dim=-1, keepdim=True)  # (..., L, S), of the scores
         to_query = ctx.factor * (grad @ key) if ctx.needs_input_grad[0] else None
         to_key = ctx.factor * (grad.transpose(-2, -1) @ query) if ctx.needs_input_grad[1] else None
         return to_query, to_key, grad.sum_to_size(ctx.bias_shape) if ctx.needs_input_grad[2] else None, None

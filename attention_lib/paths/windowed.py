@@ -55,7 +55,7 @@ def windowed_attention(
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (_four_axes(tensor, leading) for tensor in (query, key, value))
     mask = None if mask is None else _four_axes_of_mask(mask, leading, S)
-    before, after = reach_of(S, causal=causal, window=window)
+    before, after = reach_of(causal=causal, window=window)
     first = max(0, before - (S - L))  # rows above it look beyond the first key
     last = first + (L - after - first) // block * block  # rows from there on do not fill a block
     parts = []

@@ -27,6 +27,8 @@ __all__ = [
     "window_mask",
 ]
 
+_ALL = 2**40  # more keys than any tensor has
+
 
 def causal_mask(L: int, S: int | None = None, *, device: torch.device | str | None = None) -> Bool[Tensor, "L S"]:
     """Each query sees its own position and those before it.
@@ -100,15 +102,15 @@ def window_mask(
 def allowed_by_position(positions: Tensor, S: int, *, causal: bool, window: int | None) -> Tensor:
     """The rows of a causal or window mask for queries at the given positions: ``(len(positions), S)``."""
     behind = positions[:, None] - torch.arange(S, device=positions.device)  # (L, S): how far the key lies behind
-    before, after = reach_of(S, causal=causal, window=window)
+    before, after = reach_of(causal=causal, window=window)
     allowed = behind <= before
     return allowed & (behind >= -after)
 
 
-def reach_of(S: int, *, causal: bool, window: int | None) -> tuple[int, int]:
+def reach_of(*, causal: bool, window: int | None) -> tuple[int, int]:
     """How many keys a query may see before its own position, and how many after it."""
-    before = S if window is None else (window - 1 if causal else window // 2)
-    return before, 0 if causal else (S if window is None else (window - 1) // 2)
+    before = _ALL if window is None else (window - 1 if causal else window // 2)
+    return before, 0 if causal else (_ALL if window is None else (window - 1) // 2)
 
 
 def restrict(mask: Tensor | None, allowed: Tensor) -> Tensor:
@@ -163,8 +165,8 @@ def check_lengths(lengths: Tensor | Sequence[int], longest: int | None, *, name:
         raise MaskError(f"{name}={lengths!r} is not a row of whole numbers, one for each sequence") from error
     if whole.ndim != 1 or (whole.numel() and (whole.is_floating_point() or whole.dtype == torch.bool)):
         raise MaskError(
-            f"{name} has shape {tuple(whole.shape)} and dtype {whole.dtype}; it takes B whole numbers, one for each "
-            "sequence (for a (B, S) mask of 0 and 1 use masks.from_attention_mask_01)"
+            f"{name} has shape {tuple(whole.shape)} and dtype {whole.dtype}; it takes B whole numbers "
+            "(for a (B, S) mask of 0 and 1 use masks.from_attention_mask_01)"
         )
     least, most = (int(whole.min()), int(whole.max())) if whole.numel() else (0, 0)
     padded = most if longest is None else longest
