@@ -84,7 +84,7 @@ def attention(
         Vaswani et al. (2017), Attention Is All You Need, equation 1.
     """
     check_attention(query, key, value)
-    check_window(window)
+    window = check_window(window)
     check_dropout(dropout_p)
     shape = _scores_shape(query, key)
     check_mask(mask, shape, query.device)
@@ -147,7 +147,7 @@ def attention_weights(
         tensor([[0.5000, 0.5000, 0.0000]])
     """
     check_query_key(query, key)
-    check_window(window)
+    window = check_window(window)
     shape = _scores_shape(query, key)
     check_mask(mask, shape, query.device)
     chosen = _row_indices(rows, shape[-2], query.device)

@@ -63,19 +63,20 @@ def check_query_key(query: Tensor, key: Tensor, *, grouped: bool = True) -> None
     _check_leading("query", query, "key", key, grouped=grouped)
 
 
-def check_window(window: int | None) -> None:
-    """Check that ``window`` is None or a whole number of keys, at least 1.
+def check_window(window: int | None) -> int | None:
+    """``window``, checked to be None or a whole number of keys, at least 1.
 
     Raises:
         OptionError: Anything else.
     """
     if window is None:
-        return
+        return None
     if not is_whole(window) or window < 1:
         raise OptionError(
             f"window={window!r} must be a whole number of keys, 1 or more (a query counts itself); "
             "window=None turns it off"
         )
+    return int(window)
 
 
 def check_dropout(dropout_p: float, *, what: str = "a weight") -> None:
@@ -88,14 +89,15 @@ def check_dropout(dropout_p: float, *, what: str = "a weight") -> None:
         raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping {what}")
 
 
-def check_seed(seed: int) -> None:
-    """Check that a seed is a whole number that torch and NumPy take.
+def check_seed(seed: int) -> int:
+    """The seed, checked to be a whole number that torch and NumPy take.
 
     Raises:
         OptionError: Anything else.
     """
     if not is_whole(seed) or not 0 <= seed < 2**32:
         raise OptionError(f"seed={seed!r} must be a whole number from 0 to {2**32 - 1}")
+    return int(seed)
 
 
 def is_whole(number: object) -> bool:

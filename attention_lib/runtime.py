@@ -75,7 +75,7 @@ def seed_everything(seed: int) -> torch.Generator:
         >>> bool((first == torch.rand(3, generator=seed_everything(7))).all())
         True
     """
-    check_seed(seed)
+    seed = check_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)

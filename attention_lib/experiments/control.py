@@ -42,7 +42,7 @@ def seeded(seed: int) -> Iterator[torch.Generator]:
         ...     torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second))
         True
     """
-    check_seed(seed)
+    seed = check_seed(seed)
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -95,7 +95,7 @@ def window_mask(
         Beltagy et al. (2020), Longformer, section 3.1.
     """
     L, S = _lengths(L, S)
-    check_window(window)
+    window = check_window(window)
     return allowed_by_position(_last_positions(L, S, device), S, causal=causal, window=window)
 
 
@@ -109,8 +109,9 @@ def allowed_by_position(positions: Tensor, S: int, *, causal: bool, window: int 
 
 def reach_of(*, causal: bool, window: int | None) -> tuple[int, int]:
     """How many keys a query may see before its own position, and how many after it."""
-    before = _ALL if window is None else (window - 1 if causal else window // 2)
-    return before, 0 if causal else (_ALL if window is None else (window - 1) // 2)
+    if window is None:
+        return _ALL, 0 if causal else _ALL
+    return (window - 1, 0) if causal else (window // 2, (window - 1) // 2)
 
 
 def restrict(mask: Tensor | None, allowed: Tensor) -> Tensor:
@@ -274,4 +275,4 @@ def _lengths(L: int, S: int | None) -> tuple[int, int]:
     for name, size in (("L", L), ("S", S)):
         if not is_whole(size) or size < 0:
             raise OptionError(f"{name}={size!r} must be a whole number, 0 or more")
-    return L, S
+    return int(L), int(S)

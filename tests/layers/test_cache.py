@@ -165,7 +165,8 @@ def test_dtype_or_layer_that_changes():
 def test_the_owner_is_known_by_itself_not_by_its_address():
     cache, x = KVCache(), torch.zeros(2, 5, 6)
     layer = MultiHeadAttention(6, 3)
-    layer(x, causal=True, cache=cache)
+    with torch.no_grad():
+        layer(x, causal=True, cache=cache)
     twin, read = copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))
     layer(x, causal=True, cache=twin)
     held = weakref.ref(layer)
