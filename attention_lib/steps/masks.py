@@ -95,8 +95,7 @@ def window_mask(
         Beltagy et al. (2020), Longformer, section 3.1.
     """
     L, S = _lengths(L, S)
-    window = check_window(window)
-    return allowed_by_position(_last_positions(L, S, device), S, causal=causal, window=window)
+    return allowed_by_position(_last_positions(L, S, device), S, causal=causal, window=check_window(window))
 
 
 def allowed_by_position(positions: Tensor, S: int, *, causal: bool, window: int | None) -> Tensor:
