@@ -86,22 +86,23 @@ def attention(
     check_attention(query, key, value)
     window = check_window(window)
     check_dropout(dropout_p)
-    shape = _scores_shape(query, key)
-    check_mask(mask, shape, query.device)
-    plain, (L, S) = not (dropout_p or need_weights), shape[-2:]
+    if mask is not None:
+        check_mask(mask, _scores_shape(query, key), query.device)
+    plain, L, S = not (dropout_p or need_weights), query.shape[-2], key.shape[-2]
+    causal = causal and (L != 1 or window is not None)  # a single query, the last, has nothing after it
     if plain and fits_fold(query, key):  # grouped heads and few queries: decoding
         mask = _complete_mask(mask, L, S, query.device, causal=causal, window=window)
         return AttentionOutput(folded_attention(query, key, value, mask, scale=scale))
     key, value = expand_groups(query, key), expand_groups(query, value)
-    if plain and fits_window(query, key, mask, window):  # a band much narrower than the table
-        assert window is not None
+    if plain and window is not None and fits_window(query, key, mask, window):  # a band much narrower than the table
         return AttentionOutput(windowed_attention(query, key, value, mask, causal=causal, window=window, scale=scale))
     if plain and mask is None and window is None and (L == S or not causal):  # no table at all
         return AttentionOutput(fused_attention(query, key, value, None, causal=causal, scale=scale))
     if dropout_p and not need_weights and fits_pieces(query, key, value, mask):  # training on long sequences
         seen = Seen(mask, causal, window)
         return AttentionOutput(piecewise_dropout(query, key, value, seen, scale=scale, dropout_p=dropout_p))
-    with room_for(shape[-2:] if plain else shape, query.dtype, query.device, way_out=_LESS):
+    table = (L, S) if plain else _scores_shape(query, key)
+    with room_for(table, query.dtype, query.device, way_out=_LESS):
         mask = _complete_mask(mask, L, S, query.device, causal=causal, window=window)
         if plain:
             return AttentionOutput(fused_attention(query, key, value, mask, causal=False, scale=scale))

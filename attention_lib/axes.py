@@ -34,6 +34,8 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
     Raises:
         ShapeError: Names the first axis, dtype or device that does not fit.
     """
+    if _alike(query, key, value):  # the most common call needs no more questions
+        return
     check_query_key(query, key)
     _check_kind("query", query, "value", value)
     if key.shape[-2] != value.shape[-2]:
@@ -42,6 +44,15 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
     if key.ndim >= 4 and key.shape[-3] != value.shape[-3]:
         raise _differ("H_kv", "key", key, "value", value, axis=-3)
     _check_leading("key", key, "value", value, grouped=False)
+
+
+def _alike(query: object, key: object, value: object) -> bool:
+    """Whether all three are floating point tensors of one shape, dtype and device, with a width to multiply."""
+    if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
+        return False
+    same = query.shape == key.shape == value.shape and query.dtype == key.dtype == value.dtype
+    fit = query.is_floating_point() and query.ndim >= 2 and query.shape[-1] > 0
+    return fit and same and query.device == key.device == value.device
 
 
 def check_query_key(query: Tensor, key: Tensor, *, grouped: bool = True) -> None:
@@ -108,11 +119,11 @@ def is_whole(number: object) -> bool:
         >>> is_whole(3), is_whole(numpy.int64(3)), is_whole(True), is_whole(3.0)
         (True, True, False, False)
     """
-    return not isinstance(number, bool) and isinstance(number, numbers.Integral)
+    return type(number) is int or (isinstance(number, numbers.Integral) and not isinstance(number, bool))
 
 
 def _is_real(number: object) -> bool:
-    return not isinstance(number, bool) and isinstance(number, numbers.Real)
+    return type(number) is float or (isinstance(number, numbers.Real) and not isinstance(number, bool))
 
 
 def check_tensor(name: str, candidate: object) -> None:

@@ -18,10 +18,10 @@ from attention_lib.steps.masks import allowed_by_position, reach_of, restrict
 __all__ = ["fits_window", "windowed_attention"]
 
 
-def fits_window(query: Tensor, key: Tensor, mask: Tensor | None, window: int | None) -> bool:
+def fits_window(query: Tensor, key: Tensor, mask: Tensor | None, window: int) -> bool:
     """Whether blocks leave out most of the cells, and the mask can be cut with them."""
     L, S = query.shape[-2], key.shape[-2]
-    if window is None or L > S or 4 * _block(window) > L or 3 * (_block(window) + window) > S:
+    if L > S or 4 * _block(window) > L or 4 * (_block(window) + window) > S:
         return False
     return mask is None or not mask.requires_grad  # a learned table of biases has n^2 gradients anyway
 

@@ -140,7 +140,6 @@ def test_work_and_memory_grow_with_the_length_alone(window):
 def test_a_wide_window_takes_the_dense_way():
     query, key, _ = random_inputs(300, 300)
     assert not fits_window(query, key, None, 200)
-    assert not fits_window(query, key, None, None)
     assert not fits_window(*random_inputs(300, 200)[:2], None, 2)  # some queries would stand before the first key
     assert not fits_window(*random_inputs(61, 61)[:2], None, 2)
 
