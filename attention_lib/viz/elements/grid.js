@@ -28,7 +28,7 @@ export class Grid {
   }
   build() {
     const tall = this.cols.some((c) => c.length > 3);
-    const head = h("div", { role: "row" }, h("div", { role: "columnheader", "aria-label": " " }),
+    const head = h("div", { role: "row" }, h("div", { role: "cell" }),
       ...this.cols.map((c) => h("div", { role: "columnheader", class: tall ? "n u" : "n h", dir: "auto" }, shown(c))));
     this.cells = this.rows.map((_, i) => this.cols.map((_, j) => Object.assign(h("div", { role: "gridcell", class: "c", tabindex: -1 }), { ij: [i, j] })));
     this.heads = this.rows.map((r) => h("div", { role: "rowheader", class: "n", dir: "auto" }, shown(r)));

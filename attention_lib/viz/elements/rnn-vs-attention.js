@@ -11,7 +11,7 @@ export class RnnVsAttention extends Figure {
     const n = tokens.length;
     this.need(n > 1 && n <= 64, `it has ${n} tokens, and shows 2 to 64`, `它有 ${n} 个词元，只能显示 2 到 64 个`);
     Object.assign(this, { tokens, n, time: 0, from: Math.min(from, n - 2) });
-    this.add(h("style", {}, `.tk{display:flex;flex-wrap:wrap;gap:4px;list-style:none;padding:0;margin:.2rem 0 .9rem}.tk li,.tk button{padding:.1rem .45rem;border:1px solid var(--line);border-radius:4px;min-height:28px}
+    this.add(h("style", {}, `.tk{display:flex;flex-wrap:wrap;gap:4px;list-style:none;padding:0;margin:.2rem 0 .9rem}.tk li,.tk button{padding:.1rem .45rem;border:1px solid var(--line);border-radius:4px;min-height:28px;max-width:100%;overflow-wrap:anywhere}
 .tk .got{background:var(--soft);border-color:var(--q);box-shadow:inset 0 -4px var(--q)}.tk .now{background:var(--ink);color:var(--bg)}`));
     this.add(h("p", { class: "dim" }, this.t("Choose a word to remember; then step.", "先选一个要记住的词，再一步一步走。")));
     this.picks = tokens.map((token, i) => h("button", { type: "button", dir: "auto", disabled: i === n - 1, onclick: () => ((this.from = i), this.draw()) }, shown(token)));

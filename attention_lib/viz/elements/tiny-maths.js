@@ -21,7 +21,6 @@ const norm = (x, n, { weight, bias }) => {
 /** tokens (n) -> { logits (n, symbols), weights: one (n, n) a layer }. model: nested parameters by torch's names. */
 export function forward(model, tokens) {
   const n = tokens.length, { weight, learned } = model.embedding, d = model.stack.norm.weight.length, kept = [];
-  const transposed = (v) => Float64Array.from(v, (_, at) => v[(at % n) * d + Math.floor(at / n)]); // (n, d) -> (d, n)
   let x = Float64Array.from({ length: n * d }, (_, at) => {
     const i = Math.floor(at / d), c = at % d;
     return weight[tokens[i] * d + c] * Math.sqrt(d) + learned[at];

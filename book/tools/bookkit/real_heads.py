@@ -10,7 +10,7 @@ HEADS = {
 }
 QUESTION = "Which word does “it” look at?"
 OBSERVE = (
-    "Two thirds of the weight go to “animal”. Now choose “was”, “too” or “the”: in this head they look at “animal” "
+    "Two thirds of the weight go to “animal”. Now choose “was”, “the” or the apostrophe: in this head they look at “animal” "
     "as well, so it marks the topic rather than answers a question. In layer 3, head 1 “it” does the same with fewer "
     "followers, and the head of layer 0 knows only the piece before. "
     "Chapter 9 asks whether any of them understands the sentence."
