@@ -138,8 +138,19 @@ def run(budget: str = "smoke", *, seeds: list[int] | None = None, progress: bool
     parts = {name: _to_bytes(tensor) for name, tensor in models[0].state_dict().items()}
     parameters = {name: whole for name, (whole, _) in parts.items()}
     scales = {name: scale for name, (_, scale) in parts.items()}
-    plain = TinyInduction(budget, seeds, list(TEST), plan.steps, right, [digits(looks(m), 4) for m in models], [], 0.0, 0.0,
-                          parameters, scales)  # fmt: skip
+    plain = TinyInduction(
+        budget,
+        seeds,
+        list(TEST),
+        plan.steps,
+        right,
+        [digits(looks(m), 4) for m in models],
+        [],
+        0.0,
+        0.0,
+        parameters,
+        scales,
+    )
     small = plain.model()
     moved, largest = _moved(models[0], small)
     rounded = digits([foretold(small, half) for half in TEST], 4)

@@ -65,9 +65,13 @@ def explore(
     if step not in STEPS:
         raise OptionError(f"step={step!r} is not known; choose one of {', '.join(STEPS)}")
     if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(tokens):
-        raise OptionError(f"row={row!r} must be a whole number from 0 to {len(tokens) - 1}, one of the {len(tokens)} tokens")
+        raise OptionError(
+            f"row={row!r} must be a whole number from 0 to {len(tokens) - 1}, one of the {len(tokens)} tokens"
+        )
     if (weights is None) == (query is None or key is None):
-        raise OptionError("give either query and key (and value), or weights: this call has " + _given(query, key, weights))
+        raise OptionError(
+            "give either query and key (and value), or weights: this call has " + _given(query, key, weights)
+        )
     heads = _weights_alone(weights, len(tokens)) if weights is not None else _heads(query, key, value, len(tokens))
     named = words(names, "names", most=64) if names is not None else [str(i) for i in range(len(heads))]
     if len(named) != len(heads):

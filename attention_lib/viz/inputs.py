@@ -32,9 +32,13 @@ def words(tokens: Any, argument: str, *, least: int = 1, most: int = 128) -> lis
         attention_lib.errors.OptionError: tokens='animal' is one text; give a list of tokens: tokens=['animal', ...]
     """
     if isinstance(tokens, str):
-        raise OptionError(f"{argument}={tokens[:20]!r} is one text; give a list of tokens: {argument}=['{tokens[:20]}', ...]")
+        raise OptionError(
+            f"{argument}={tokens[:20]!r} is one text; give a list of tokens: {argument}=['{tokens[:20]}', ...]"
+        )
     if not isinstance(tokens, Sequence) or not all(isinstance(token, str) for token in tokens):
-        raise OptionError(f"{argument} must be a list of texts, got {type(tokens).__name__}; write [str(t) for t in ...]")
+        raise OptionError(
+            f"{argument} must be a list of texts, got {type(tokens).__name__}; write [str(t) for t in ...]"
+        )
     if not least <= len(tokens) <= most:
         out = f"pass a slice: {argument}[:{most}]" if len(tokens) > most else "give more"
         raise OptionError(f"{argument} has length {len(tokens)}, but this figure shows {least} to {most}; {out}")
@@ -62,7 +66,8 @@ def finite(tensor: Any, argument: str, shape: tuple[int | None, ...]) -> Tensor:
         attention_lib.errors.AttentionError: key holds nan at index (0, 1); a figure needs finite numbers
     """
     found = torch.as_tensor(tensor).detach().cpu().to(torch.float32)
-    if found.ndim != len(shape) or any(want not in (None, size) or not size for want, size in zip(shape, found.shape)):
+    sizes = zip(shape, found.shape, strict=False)
+    if found.ndim != len(shape) or any(want not in (None, size) or not size for want, size in sizes):
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise ShapeError(f"{argument} has shape {tuple(found.shape)}, but this figure needs ({wanted})")
     bad = (~torch.isfinite(found)).nonzero()

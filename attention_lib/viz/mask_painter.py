@@ -51,7 +51,12 @@ def paint_masks(
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most):
             raise OptionError(f"{name}={number!r} must be a whole number from 1 to {most}")
     given = None if mask is None else _checked(mask, n)
-    use = {"causal": causal, "padding": length is not None, "window": window is not None, "block": block is not None}
+    use: dict[str, bool | int] = {
+        "causal": causal,
+        "padding": length is not None,
+        "window": window is not None,
+        "block": block is not None,
+    }
     use |= {key: number for key, number in (("length", length), ("w", window), ("b", block)) if number is not None}
 
     allowed = _combined(n, given, causal, length, window, block)
@@ -60,7 +65,9 @@ def paint_masks(
     alt = f"A mask of {n} {'position' if n == 1 else 'positions'}: {pairs} of {n * n} pairs allowed, {rows}."
     picture = heatmap(allowed, row_title="query", column_title="key", alt=alt, value_format=".0f", vmax=1.0)
     table = [["query", "may attend to"]]
-    table += [[str(i), ", ".join(map(str, row.nonzero().flatten().tolist())) or "nobody"] for i, row in enumerate(allowed)]
+    table += [
+        [str(i), ", ".join(map(str, row.nonzero().flatten().tolist())) or "nobody"] for i, row in enumerate(allowed)
+    ]
     data: dict[str, Any] = {"n": n, "use": use} | ({} if given is None else {"mask": given.int().tolist()})
     return Figure("attn-mask", data | texts(question, observe), table, picture)
 

@@ -11,9 +11,7 @@ from attention_lib.viz.figure import Figure
 from attention_lib.viz.inputs import finite, pack, texts
 
 
-def saturate(
-    query: Any, key: Any, value: Any, *, question: str | None = None, observe: str | None = None
-) -> Figure:
+def saturate(query: Any, key: Any, value: Any, *, question: str | None = None, observe: str | None = None) -> Figure:
     """Scores, weights and the gradient at the query for d_k = 1, 2, 4, ... up to the width given.
 
     Formula: weights = softmax(scale q K^T), |d output / d q| = scale |sum_j w_j (v_j - v_mean) k_j|, with
@@ -36,7 +34,7 @@ def saturate(
 
     Example:
         >>> saturate(torch.ones(1, 4), torch.eye(4)[None, :2], torch.tensor([[0.0, 1.0]]))
-        Figure: Gradient at the query for d_k from 1 to 4: 0.197 to 0.177 divided by the root, 0.197 to 0.354 not divided.
+        Figure: Gradient at the query, d_k from 1 to 4: 0.197 to 0.177 divided by the root, 0.197 to 0.354 not divided.
     """
     k = finite(key, "key", (None, None, None))
     draws, n, width = k.shape
@@ -54,8 +52,8 @@ def saturate(
     measured = {name: [row(q[0], k[0], v[0], d, d**power) for d in widths] for name, power in kinds.items()}
     slopes = {name: [gradient for _, gradient in rows] for name, rows in measured.items()}
     told = ", ".join(f"{slope[0]:.3f} to {slope[-1]:.3f} {name}" for name, slope in slopes.items())
-    alt = f"Gradient at the query for d_k from 1 to {widths[-1]}: {told}."
-    picture = lines({name: (widths, [max(x, 1e-6) for x in slope]) for name, slope in slopes.items()},
+    alt = f"Gradient at the query, d_k from 1 to {widths[-1]}: {told}."
+    picture = lines({name: (widths, [max(x, 1e-5) for x in slope]) for name, slope in slopes.items()},
                     x_label="d_k", y_label="gradient at the query", x_log=True, y_log=True, alt=alt)  # fmt: skip
     table = [["d_k", "largest weight, divided", "not divided", "gradient, divided", "not divided"]]
     for p, d in enumerate(widths):

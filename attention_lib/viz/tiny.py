@@ -91,7 +91,9 @@ def run_tiny(
     parts = [(name, *_whole(name, tensor)) for name, tensor in parameters.items()]
     packed = np.concatenate([whole.numpy().ravel() for _, whole, _ in parts]).astype(np.int8).tobytes()
     if len(packed) > MOST:
-        raise OptionError(f"the parameters take {len(packed)} bytes, but a page carries at most {MOST}; train a smaller model")
+        raise OptionError(
+            f"the parameters take {len(packed)} bytes, but a page carries at most {MOST}; train a smaller model"
+        )
     data = {
         "symbols": symbols,
         "table": [[name, *whole.shape] for name, whole, _ in parts],

@@ -14,7 +14,7 @@ from attention_lib.viz.figure import with_script
 
 LETTERS = "ABCDEFGHIJKLMNOP"
 TEXT = "DABCEDABC"
-WORDS = "The animal didn't cross the street because it was too tired".split()
+WORDS = ["The", "animal", "didn't", "cross", "the", "street", "because", "it", "was", "too", "tired"]
 QUESTION, OBSERVE = "Which word does “it” look at?", "At “animal”, most of all."
 
 
@@ -24,7 +24,11 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 QKV = normal(2, 11, 8, seed=1), normal(2, 11, 8, seed=2), normal(2, 11, 3, seed=3)
-KEYS, VALUES, QUERY = torch.tensor([[1.0, 0.0], [0.6, 0.8], [-0.5, 0.5]]), torch.tensor([10.0, 20.0, 30.0]), torch.tensor([0.9, 0.3])
+KEYS, VALUES, QUERY = (
+    torch.tensor([[1.0, 0.0], [0.6, 0.8], [-0.5, 0.5]]),
+    torch.tensor([10.0, 20.0, 30.0]),
+    torch.tensor([0.9, 0.3]),
+)
 DRAWS = normal(2, 64, seed=4), normal(2, 5, 64, seed=5), normal(2, 5, seed=6)
 
 
@@ -32,9 +36,21 @@ def explorer(tokens=WORDS, **options) -> viz.Figure:
     """Two heads over eleven words, or another number of words with one head."""
     if tokens is WORDS:
         q, k, v = QKV
-        return viz.explore(tokens, query=q, key=k, value=v, names=["first", "second"], row=7, question=QUESTION, observe=OBSERVE, **options)  # fmt: skip
+        return viz.explore(
+            tokens,
+            query=q,
+            key=k,
+            value=v,
+            names=["first", "second"],
+            row=7,
+            question=QUESTION,
+            observe=OBSERVE,
+            **options,
+        )
     n = len(tokens)
-    return viz.explore(tokens, query=normal(n, 16, seed=7), key=normal(n, 16, seed=8), value=normal(n, 3, seed=9), **options)  # fmt: skip
+    return viz.explore(
+        tokens, query=normal(n, 16, seed=7), key=normal(n, 16, seed=8), value=normal(n, 3, seed=9), **options
+    )
 
 
 @functools.lru_cache(1)
@@ -84,7 +100,8 @@ def page(*bodies: str, lang: str = "en", theme: str | None = "light") -> str:
 def sandboxed(body: str) -> str:
     """A page that shows HTML as Colab does: in a frame of no origin, scripts allowed and nothing else."""
     inside = html.escape(page(body), quote=True)
-    return page(f'<iframe title="output" sandbox="allow-scripts" style="width:100%;height:700px" srcdoc="{inside}"></iframe>')  # fmt: skip
+    frame = '<iframe title="output" sandbox="allow-scripts" style="width:100%;height:700px"'
+    return page(f'{frame} srcdoc="{inside}"></iframe>')
 
 
 @dataclass
@@ -109,7 +126,9 @@ class Opened:
         self.page = self.browser.new_page(viewport={"width": self.width, "height": 900}, color_scheme=self.scheme)
         self.page.on("console", lambda m: m.type in ("error", "warning") and self.faults.append(f"console: {m.text}"))
         self.page.on("pageerror", lambda error: self.faults.append(f"uncaught: {error}"))
-        self.page.on("request", lambda r: r.url.startswith(("data:", "about:")) or self.faults.append(f"request: {r.url}"))
+        self.page.on(
+            "request", lambda r: r.url.startswith(("data:", "about:")) or self.faults.append(f"request: {r.url}")
+        )
         whole = self.body if self.body.startswith("<!doctype") else page(self.body, lang=self.lang, theme=self.theme)
         self.page.set_content(whole)
         return self

@@ -73,7 +73,9 @@ def test_the_line_of_arithmetic(explorer):
 def test_weights_above_the_words(explorer):
     weights = al.attention_weights(QKV[0][0].double(), QKV[1][0].double())[WORDS.index("it")]
     shown = explorer.page.locator("attn-explorer .chip small").all_text_contents()
-    assert [abs(number(text) - value) <= 0.005 + 1e-6 for text, value in zip(shown, weights.tolist(), strict=True)] == [True] * 11
+    assert [abs(number(text) - value) <= 0.005 + 1e-6 for text, value in zip(shown, weights.tolist(), strict=True)] == [
+        True
+    ] * 11
 
 
 @pytest.mark.parametrize("power", [-2.0, 0.0, 1.0])
@@ -82,7 +84,9 @@ def test_the_moved_query(browser, power: float):
         opened.set("attn-vectors", "temperature", power)
         matches = KEYS.double() @ QUERY.double()
         weights = torch.softmax(matches / 10**power, dim=0)
-        table = opened.page.locator("attn-vectors").evaluate("e => e.rows.map(r => [...r.cells].slice(1, 3).map(c => c.textContent))")
+        table = opened.page.locator("attn-vectors").evaluate(
+            "e => e.rows.map(r => [...r.cells].slice(1, 3).map(c => c.textContent))"
+        )
         close(table, torch.stack([matches, weights], dim=1))
         answer = opened.said("attn-vectors").rpartition("= ")[2]
         assert abs(number(answer) - weights @ VALUES.double()) <= HALF
@@ -107,9 +111,14 @@ def test_saturation(browser, draw: int, place: int):
 def test_masks(browser):
     with Opened(browser, made("attn-mask").html()) as opened:
         expected = al.combine_masks(al.causal_mask(8), al.padding_mask([6], 8))[0, 0]
-        assert opened.cells("attn-mask") == [["may attend" if cell else "blocked" for cell in line] for line in expected.tolist()]
+        assert opened.cells("attn-mask") == [
+            ["may attend" if cell else "blocked" for cell in line] for line in expected.tolist()
+        ]
         text = opened.page.locator("attn-mask").evaluate("e => e.facts.textContent")
-        assert text == f"No row is empty. Allowed pairs: {int(expected.sum())}. A full matrix computes n² = 64 scores; keeping only the widest row, n·w = 8·6 = 48."  # fmt: skip
+        assert text == (
+            f"No row is empty. Allowed pairs: {int(expected.sum())}. A full matrix computes n² = 64 scores; "
+            "keeping only the widest row, n·w = 8·6 = 48."
+        )
 
 
 @pytest.mark.parametrize("text", [TEXT, "A", "PONMLKJIHGFEDCBAPONM"])
@@ -121,7 +130,9 @@ def test_the_tiny_model(browser, text: str):
         for layer in (0, 1):
             opened.page.get_by_role("button", name=f"layer {layer + 1}").click()
             close(opened.cells("tiny-transformer"), weights[layer][0, 0], blocked="the future")
-        found = opened.page.locator("tiny-transformer .an button").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
+        found = opened.page.locator("tiny-transformer .an button").evaluate_all(
+            "all => all.map(e => e.getAttribute('aria-label'))"
+        )
         for i, label in enumerate(found):
             letter, percent = re.search(r": (\w), (\d+) %", label).groups()
             assert letter == "ABCDEFGHIJKLMNOP"[shares[i].argmax()]

@@ -22,8 +22,16 @@ STATES = {
         "opened": "e.shadowRoot.querySelector('details').open = true",
     },
     "attn-vectors": {"at first": "", "cold": "e.T = 0.01; e.draw()", "turned": "e.move(-1, -1)"},
-    "attn-saturation": {"at first": "", "other draw": "e.shadowRoot.querySelector('button').click()", "wide": "e.at = 6; e.draw()"},
-    "attn-mask": {"at first": "", "empty rows": "e.use.window = 1; e.use.w = 1; e.draw()", "painted": "e.painted.set(3, true); e.draw()"},
+    "attn-saturation": {
+        "at first": "",
+        "other draw": "e.shadowRoot.querySelector('button').click()",
+        "wide": "e.at = 6; e.draw()",
+    },
+    "attn-mask": {
+        "at first": "",
+        "empty rows": "e.use.window = 1; e.use.w = 1; e.draw()",
+        "painted": "e.painted.set(3, true); e.draw()",
+    },
     "rnn-vs-attention": {"at first": "", "under way": "e.time = 2; e.draw()", "done": "e.time = 11; e.draw()"},
     "tiny-transformer": {
         "at first": "",
@@ -31,7 +39,7 @@ STATES = {
         "nothing typed": "e.input.value = ''; e.read()",
         "odd letters": "e.input.value = 'a?éz注'; e.read()",
     },
-}  # fmt: skip
+}
 
 
 def test_every_figure_has_its_states():
@@ -75,10 +83,11 @@ def test_nothing_scrolls_sideways_at_320(browser, tag: str):
 def test_targets_are_at_least_24_pixels(browser, tag: str):
     with Opened(browser, made(tag).html(), width=360) as opened:
         small = opened.page.locator(tag).evaluate(
-            f"e => ({FOCUSABLE})(e).filter(x => x.getClientRects().length).map(x => [x.outerHTML.slice(0, 80), x.getBoundingClientRect()])"
+            f"e => ({FOCUSABLE})(e).filter(x => x.getClientRects().length)"
+            ".map(x => [x.outerHTML.slice(0, 80), x.getBoundingClientRect()])"
             ".filter(([_, r]) => r.width < 24 || r.height < 24).map(([name, r]) => [name, r.width, r.height])"
         )
-        assert [entry for entry in small if "type=\"range\"" not in entry[0]] == []
+        assert [entry for entry in small if 'type="range"' not in entry[0]] == []
         assert all(height >= 16 for *_, height in small)
 
 
@@ -164,7 +173,9 @@ def test_reading_by_keyboard(browser):
         for _ in range(20):
             opened.page.keyboard.press("Enter")
         said = opened.said("rnn-vs-attention")
-        assert said.startswith("After 11 steps the recurrent network has read 11 of 11 words and is done; attention is done.")
+        assert said.startswith(
+            "After 11 steps the recurrent network has read 11 of 11 words and is done; attention is done."
+        )
         assert "From “animal” to “tired”: 9 steps in the recurrent network, 1 in attention." in said
         opened.page.get_by_role("button", name="Start again").focus()
         opened.page.keyboard.press("Space")
@@ -187,7 +198,12 @@ def test_two_of_a_kind_do_not_disturb_each_other(browser, tag: str):
     with Opened(browser, both(tag, tag)) as opened:
         assert [opened.page.locator(tag).nth(i).evaluate(UPGRADED) for i in range(2)] == [True, True]
         opened.page.locator(tag).nth(0).evaluate(f"e => {{ {list(STATES[tag].values())[1]} }}")
-        first, second = (opened.page.locator(tag).nth(i).evaluate("e => e.said.textContent + e.shadowRoot.querySelector('.f').innerHTML") for i in (0, 1))
+        first, second = (
+            opened.page.locator(tag)
+            .nth(i)
+            .evaluate("e => e.said.textContent + e.shadowRoot.querySelector('.f').innerHTML")
+            for i in (0, 1)
+        )
         assert first != second
         assert opened.faults == []
 
@@ -236,7 +252,8 @@ def test_the_theme_is_followed_at_once(browser, tag: str):
 def test_nothing_moves_by_itself(browser, tag: str):
     with Opened(browser, made(tag).html()) as opened:
         still = (
-            "e => [...e.shadowRoot.querySelectorAll('*')].every(x => /^(0s)?(, 0s)*$/.test(getComputedStyle(x).transitionDuration)"
+            "e => [...e.shadowRoot.querySelectorAll('*')].every(x => "
+            "/^(0s)?(, 0s)*$/.test(getComputedStyle(x).transitionDuration)"
             " && getComputedStyle(x).animationName === 'none')"
         )
         assert opened.page.locator(tag).evaluate(still)
@@ -257,7 +274,11 @@ def test_question_first_observation_folded(browser, tag: str):
 @pytest.mark.parametrize("tag", TAGS)
 def test_chinese_where_the_page_is_chinese(browser, tag: str):
     with Opened(browser, made(tag).html(), lang="zh-CN") as opened:
-        words = opened.page.locator(tag).evaluate("e => { e.shadowRoot.querySelectorAll('style').forEach(s => s.remove()); const all = document.createTreeWalker(e.shadowRoot, 4), words = []; while (all.nextNode()) words.push(all.currentNode.data); return words.join('\\n') }")
+        words = opened.page.locator(tag).evaluate(
+            "e => { e.shadowRoot.querySelectorAll('style').forEach(s => s.remove());"
+            "const all = document.createTreeWalker(e.shadowRoot, 4), words = [];"
+            "while (all.nextNode()) words.push(all.currentNode.data); return words.join('\\n') }"
+        )
         assert "你应该看到什么" in words
         own = words.replace(QUESTION, "").replace(OBSERVE, "")
         given = {*WORDS, "didn", "softmax", "Shift", "first", "second"}  # the caller's own words stay as they are
@@ -282,7 +303,12 @@ def percentile(times: list[float]) -> float:
 def test_an_interaction_is_quick(browser, n: int, limit: int, record_property):
     program = """e => {
       const times = [], settle = () => e.getBoundingClientRect().height + e.said.offsetHeight;
-      const timed = (act) => { const start = performance.now(); act(); settle(); times.push(performance.now() - start); };
+      const timed = (act) => {
+        const start = performance.now();
+        act();
+        settle();
+        times.push(performance.now() - start);
+      };
       for (let i = 0; i < 40; i++) timed(() => e.ask(i % e.n));
       for (let i = 0; i < 40; i++) timed(() => e.grid.go(i % e.n, (3 * i) % e.n, {type: 'pointermove'}));
       for (let i = 0; i < 20; i++) timed(() => { e.T = 1 + i / 10; e.draw(); });
@@ -299,36 +325,57 @@ def test_an_interaction_is_quick(browser, n: int, limit: int, record_property):
 def test_what_was_computed_once_is_kept(browser):
     with Opened(browser, made("attn-explorer").html()) as opened:
         kept = opened.page.locator("attn-explorer").evaluate(
-            "e => { const first = e.matrices(); e.T = 2; e.draw(); e.T = 1; e.draw(); return [e.made.size, e.matrices() === first] }"
+            "e => { const first = e.matrices(); e.T = 2; e.draw(); e.T = 1; e.draw();"
+            "return [e.made.size, e.matrices() === first] }"
         )
         assert kept == [2, True]
 
 
 BAD = {
     "attn-explorer": [
-        ("broken json", lambda data: "{"), ("no data", lambda data: "null"),
-        ("512 tokens", lambda data: data | {"tokens": ["x"] * 512}), ("no tokens", lambda data: data | {"tokens": []}),
+        ("broken json", lambda data: "{"),
+        ("no data", lambda data: "null"),
+        ("512 tokens", lambda data: data | {"tokens": ["x"] * 512}),
+        ("no tokens", lambda data: data | {"tokens": []}),
         ("NaN", lambda data: data | {"heads": [data["heads"][0] | {"q": "AADAfw==" * 88}]}),
         ("not base64", lambda data: data | {"heads": [data["heads"][0] | {"q": "%%%"}]}),
         ("rows that do not sum to 1", lambda data: data | {"tokens": ["a"], "heads": [{"name": "h", "w": "AAAAPw=="}]}),
     ],
-    "attn-vectors": [("too few keys", lambda data: data | {"names": ["a", "b", "c", "d"]}), ("NaN", lambda data: data | {"query": "AADAfwAAwH8="})],
-    "attn-saturation": [("no draws", lambda data: data | {"draws": []}), ("keys missing", lambda data: data | {"keys": 7})],
-    "attn-mask": [("512 positions", lambda data: data | {"n": 512}), ("not square", lambda data: data | {"mask": [[1]]})],
-    "rnn-vs-attention": [("one token", lambda data: data | {"tokens": ["a"]}), ("512 tokens", lambda data: data | {"tokens": ["a"] * 512})],
-    "tiny-transformer": [("half the weights", lambda data: data | {"bytes": data["bytes"][:400]}), ("no table", lambda data: data | {"table": None})],
-}  # fmt: skip
+    "attn-vectors": [
+        ("too few keys", lambda data: data | {"names": ["a", "b", "c", "d"]}),
+        ("NaN", lambda data: data | {"query": "AADAfwAAwH8="}),
+    ],
+    "attn-saturation": [
+        ("no draws", lambda data: data | {"draws": []}),
+        ("keys missing", lambda data: data | {"keys": 7}),
+    ],
+    "attn-mask": [
+        ("512 positions", lambda data: data | {"n": 512}),
+        ("not square", lambda data: data | {"mask": [[1]]}),
+    ],
+    "rnn-vs-attention": [
+        ("one token", lambda data: data | {"tokens": ["a"]}),
+        ("512 tokens", lambda data: data | {"tokens": ["a"] * 512}),
+    ],
+    "tiny-transformer": [
+        ("half the weights", lambda data: data | {"bytes": data["bytes"][:400]}),
+        ("no table", lambda data: data | {"table": None}),
+    ],
+}
 
 
-@pytest.mark.parametrize(("tag", "name", "spoil"), [(tag, name, spoil) for tag, cases in BAD.items() for name, spoil in cases])
+@pytest.mark.parametrize(
+    ("tag", "name", "spoil"), [(tag, name, spoil) for tag, cases in BAD.items() for name, spoil in cases]
+)
 def test_an_element_refuses_in_words_and_leaves_the_table(browser, tag: str, name: str, spoil):
     html = made(tag).html()
     data = made(tag).data
     with Opened(browser, html.replace("<script>", "<script type=later>")) as opened:  # spoil it before it wakes up
         spoiled = spoil(data)
         opened.page.evaluate(
-            "([tag, data]) => { document.querySelector(tag).setAttribute('data', data); for (const s of "
-            "document.querySelectorAll('script[type=later]')) { const n = document.createElement('script'); n.textContent = s.textContent; s.replaceWith(n); } }",
+            "([tag, data]) => { document.querySelector(tag).setAttribute('data', data);"
+            "for (const s of document.querySelectorAll('script[type=later]')) {"
+            "const n = document.createElement('script'); n.textContent = s.textContent; s.replaceWith(n); } }",
             [tag, spoiled if isinstance(spoiled, str) else json.dumps(spoiled)],
         )
         note = opened.page.locator(f"{tag} [role=note]")
@@ -341,8 +388,9 @@ NASTY = ["<img src=x onerror=alert(1)>", "</style><script>alert(2)</script>", "{
 
 
 def test_markup_in_tokens_is_text(browser):
-    from attention_lib import viz
     import torch
+
+    from attention_lib import viz
 
     keys = viz.move_query([1.0, 0.0], torch.randn(6, 2), torch.randn(6), names=NASTY, question=NASTY[0]).html()
     reading = viz.read_aloud(NASTY, observe=NASTY[1]).html()
@@ -353,7 +401,9 @@ def test_markup_in_tokens_is_text(browser):
         assert opened.faults == []
 
 
-@pytest.mark.parametrize("tokens", [["سلام", "دنیا", "خوب"], ["注意力", "机制", "很", "重要"], ["one"], ["a" * 200, "b"]])
+@pytest.mark.parametrize(
+    "tokens", [["سلام", "دنیا", "خوب"], ["注意力", "机制", "很", "重要"], ["one"], ["a" * 200, "b"]]
+)
 def test_tokens_of_any_script_and_length(browser, tokens: list[str]):
     for width in (1280, 320):
         with Opened(browser, explorer(tokens).html(), width=width) as opened:

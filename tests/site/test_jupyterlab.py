@@ -30,16 +30,32 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed; it comes with the extra `dev`")
     folder = tmp_path_factory.mktemp("lab")
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(c) for c in CELLS], metadata=kernel), folder / "figures.ipynb")
+    nbformat.write(
+        v4.new_notebook(cells=[v4.new_code_cell(c) for c in CELLS], metadata=kernel), folder / "figures.ipynb"
+    )
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     own = {name: str(folder / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}
     log = (folder / "log").open("w")
     server = subprocess.Popen(
-        [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0",
-         "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True", f"--ServerApp.root_dir={folder}",
-         "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
-        env=os.environ | own | {"PYTHONPATH": paths}, stdout=log, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "jupyter",
+            "lab",
+            "--no-browser",
+            "--allow-root",
+            "--ServerApp.ip=127.0.0.1",
+            "--ServerApp.port=0",
+            "--IdentityProvider.token=",
+            "--ServerApp.disable_check_xsrf=True",
+            f"--ServerApp.root_dir={folder}",
+            "--LabApp.news_url=",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        ],
+        env=os.environ | own | {"PYTHONPATH": paths},
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
     try:
         yield _address(folder / "log", server)
     finally:

@@ -1,4 +1,4 @@
-"""The scripts: joined in the right order, nothing lost but comments, small, and nothing in them that a page would fetch."""
+"""The scripts: joined in the right order, nothing lost but comments, small, nothing to fetch."""
 
 import gzip
 import json

@@ -123,7 +123,17 @@ NASTY = ["<script>alert(1)</script>", "'\"&amp;", "</attn-explorer>", "<img src=
 def test_markup_in_a_token_stays_text():
     figure = explorer(NASTY, question="<b>?</b>", observe="</script>", row=1)
     parsed = Parsed(figure.html())
-    assert {name for name, _ in parsed.tags} <= {"attn-explorer", "table", "caption", "thead", "tbody", "tr", "th", "td", "script"}
+    assert {name for name, _ in parsed.tags} <= {
+        "attn-explorer",
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "script",
+    }
     assert len([name for name, _ in parsed.tags if name == "script"]) == 2
     data = json.loads(parsed.tags[0][1]["data"])
     assert data["tokens"] == NASTY
@@ -131,7 +141,11 @@ def test_markup_in_a_token_stays_text():
 
 
 def test_every_script_of_a_text_comes_once():
-    two = explorer().html(script_inside=False) + explorer().html(script_inside=False) + MAKERS["attn-mask"]().html(script_inside=False)
+    two = (
+        explorer().html(script_inside=False)
+        + explorer().html(script_inside=False)
+        + MAKERS["attn-mask"]().html(script_inside=False)
+    )
     assert with_script(two).count("<script>") == 3
     assert with_script("<p>nothing</p>") == "<p>nothing</p>"
 

@@ -110,7 +110,10 @@ def test_steps_are_those_that_the_library_counts(n):
     context = quickjs.Context()
     context.eval("\n".join(lines).replace("export ", ""))
     found = json.loads(context.eval(f"JSON.stringify([steps({n}), path(1, {n} - 1)])"))
-    expected = {"rnn": dependent_steps.steps_of(LSTM(8, 8), n), "attention": dependent_steps.steps_of(al.SelfAttention(8), n)}
+    expected = {
+        "rnn": dependent_steps.steps_of(LSTM(8, 8), n),
+        "attention": dependent_steps.steps_of(al.SelfAttention(8), n),
+    }
     assert found == [expected, {"rnn": n - 2, "attention": 1}]
 
 

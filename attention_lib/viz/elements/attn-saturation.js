@@ -39,14 +39,14 @@ export class AttnSaturation extends Figure {
         `scores ${num(Math.min(...scaled), 1)} to ${num(Math.max(...scaled), 1)}; largest weight ${num(largest)}; gradient ${num(gradient)}`,
         `得分 ${num(Math.min(...scaled), 1)} 到 ${num(Math.max(...scaled), 1)}；最大权重 ${num(largest)}；梯度 ${num(gradient)}`);
     });
-    const W = Math.min(620, (this.box.clientWidth || 620) - 28), H = 190, left = 58, right = W - 16, x = (p) => left + ((right - left) * p) / Math.max(1, widths.length - 1);
-    const logs = this.table[draw_].map((row) => row.map(({ gradient }) => Math.log10(Math.max(gradient, 1e-6))));
+    const W = Math.min(620, (this.box.clientWidth || 620) - 28), H = 190, left = 62, right = W - 16, x = (p) => left + ((right - left) * p) / Math.max(1, widths.length - 1);
+    const logs = this.table[draw_].map((row) => row.map(({ gradient }) => Math.log10(Math.max(gradient, 1e-5))));
     const low = Math.floor(Math.min(...logs.flat())), high = Math.max(low + 1, Math.ceil(Math.max(...logs.flat()))), y = (v) => 12 + ((H - 40) * (high - v)) / (high - low);
     let art = "";
     for (let v = low; v <= high; v++) art += `<path d="M${left} ${y(v)}H${right}" stroke="var(--line)" stroke-opacity=".5"/><text x="${left - 6}" y="${y(v) + 4}" text-anchor="end">${v < 0 ? num(10 ** v, -v) : 10 ** v}</text>`;
     widths.forEach((d, p) => p % 2 === 0 && (art += `<text x="${x(p)}" y="${H - 8}" text-anchor="middle">${d}</text>`));
     INKS.forEach((ink, side) => {
-      art += `<path ${ink} fill="none" d="M${logs.map((row, p) => `${x(p)} ${y(row[side])}`).join("L")}"/><circle r="5" cx="${x(at)}" cy="${y(logs[at][side])}" ${ink} fill="var(--bg)"/>`;
+      art += `<path ${ink} fill="none" d="M${logs.map((row, p) => `${x(p)} ${y(row[side])}`).join("L")}"/><circle r="5" cx="${x(at)}" cy="${y(logs[at][side])}" ${ink} fill="var(--bg)" style="stroke-dasharray:none"/>`;
     });
     this.lines.innerHTML = `<p class="dim">${this.t("gradient that reaches the query, against dₖ", "到达查询的梯度（横轴 dₖ）")}</p><svg width="${W}" viewBox="0 0 ${W} ${H}" aria-hidden="true">${art}</svg>`;
     this.say(this.t(

@@ -14,8 +14,8 @@ export class AttnVectors extends Figure {
     this.add(h("style", {}, `.duo{display:flex;flex-wrap:wrap;gap:1rem;align-items:center}.pl{position:relative;width:${SIDE}px;max-width:100%;aspect-ratio:1;touch-action:none;flex:none}
 .pl svg{width:100%;border:1px solid var(--line);border-radius:4px}.pl text{fill:var(--ink);font-size:13px;paint-order:stroke;stroke:var(--bg);stroke-width:4px}
 .hd{position:absolute;width:30px;height:30px;margin:-15px;padding:0;border-radius:50%;border:2px solid var(--bg);background:var(--q);cursor:grab}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.15rem .5rem;text-align:end;font-weight:400}th[scope=row]{text-align:start}
-.bar{width:110px;padding:0}.bar i{display:block;height:16px;background:var(--w)}.wt{flex:1 1 270px}`));
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.15rem .5rem;text-align:end;font-weight:400}th[scope=row]{text-align:start;white-space:nowrap;max-width:8rem;overflow:hidden;text-overflow:ellipsis}
+.bar{width:90px;padding:0}.bar i{display:block;height:16px;background:var(--w)}.wt{flex:1 1 270px}`));
     this.handle = h("button", { type: "button", class: "hd", onkeydown: (e) => this.key(e) });
     this.plane = h("div", { class: "pl", onpointerdown: (e) => this.drag(e), onpointermove: (e) => e.buttons && this.drag(e) });
     this.sky = h("div", {});

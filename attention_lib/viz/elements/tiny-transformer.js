@@ -12,7 +12,7 @@ export class TinyTransformer extends Figure {
     const rows = table.map(([name, n, m]) => [name, n, m, all.subarray(at, (at += n))]);
     const packed = Int8Array.from(atob(bytes), (c) => c.charCodeAt(0));
     this.need(packed.length === table.reduce((sum, [, n, m]) => sum + n * m, 0) && all.every(Number.isFinite), "its weights are incomplete", "权重不完整");
-    Object.assign(this, { model: unpack(rows, packed), symbols: [...symbols], longest, layer: 1, i: row ?? 0, j: 0, made: new Map() });
+    Object.assign(this, { model: unpack(rows, packed), symbols: [...symbols], longest, layer: 1, i: row ?? 0, j: -1, made: new Map() });
     this.input = h("input", { type: "text", value: text, maxlength: 2 * longest, spellcheck: "false", autocomplete: "off", oninput: () => this.read() });
     this.row(h("label", {}, this.t("letters", "字母"), this.input), h("button", { type: "button", onclick: () => this.grow() }, this.t("append its answer", "接上它的答案")));
     this.note = h("p", { class: "dim" });
@@ -58,7 +58,7 @@ export class TinyTransformer extends Figure {
     this.answers.hidden = grid.host.hidden = !n;
     if (!n) return this.say("");
     const w = this.run().weights[layer], seen = w.subarray(this.i * n, this.i * n + n);
-    if (this.j >= n) this.j = 0;
+    if (this.j >= n) this.j = -1;
     if (this.answers.children.length !== n)
       this.answers.replaceChildren(...text.map((_, i) => h("button", { type: "button", onclick: () => (Object.assign(this, { i, j: -1 }), this.draw()) }, h("b", {}), h("small", {}))));
     [...this.answers.children].forEach((b, i) => {

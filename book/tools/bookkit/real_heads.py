@@ -10,9 +10,9 @@ HEADS = {
 }
 QUESTION = "Which word does “it” look at?"
 OBSERVE = (
-    "Two thirds of the weight go to “animal”. Now choose “was”, “the” or the apostrophe: in this head they look at “animal” "
-    "as well, so it marks the topic rather than answers a question. In layer 3, head 1 “it” does the same with fewer "
-    "followers, and the head of layer 0 knows only the piece before. "
+    "Two thirds of the weight go to “animal”. Now choose “was”, “the” or the apostrophe: in this head they look at "
+    "“animal” as well, so it marks the topic rather than answers a question. In layer 3, head 1 “it” does the same "
+    "with fewer followers, and the head of layer 0 knows only the piece before. "
     "Chapter 9 asks whether any of them understands the sentence."
 )
 
@@ -29,6 +29,7 @@ def queries_and_keys():
         MissingWeightsError: the package with the weights is not installed; the message says how to install it.
     """
     import torch
+
     from attention_lib import split_heads
     from attention_lib.models.minilm import load_minilm
 
@@ -50,5 +51,11 @@ def figure():
 
     words, query, key, _ = queries_and_keys()
     return viz.explore(
-        words, query=query, key=key, names=list(HEADS.values()), row=words.index("it"), question=QUESTION, observe=OBSERVE
+        words,
+        query=query,
+        key=key,
+        names=list(HEADS.values()),
+        row=words.index("it"),
+        question=QUESTION,
+        observe=OBSERVE,
     )
