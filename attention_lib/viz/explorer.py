@@ -62,28 +62,33 @@ def explore(
         Figure: Attention of 2 tokens. a looks most at a, with weight 0.67; b looks most at b, with weight 0.67.
     """
     tokens = words(tokens, "tokens")
+    _check_options(row, step, len(tokens), causal and weights is not None)
+    if (weights is None) == (query is None or key is None):
+        given = _given(query, key, weights)
+        raise OptionError(f"give either query and key (and value), or weights: this call has {given}")
+    n = len(tokens)
+    heads = _weights_alone(weights, n) if weights is not None else _heads(query, key, value, n)
+    sizes = {size: heads[0][part].shape[1] for size, part in (("d", "q"), ("dv", "v")) if part in heads[0]}
+    data = {"tokens": tokens, "heads": _packed(heads, names), "row": row, "step": STEPS.index(step), "causal": causal}
+    shown = heads[0]["w"] if "w" in heads[0] else attention_weights(heads[0]["q"], heads[0]["k"], causal=causal)
+    return _figure(tokens, shown, data | sizes | texts(question, observe))
+
+
+def _check_options(row: Any, step: Any, n: int, masked_weights: bool) -> None:
     if step not in STEPS:
         raise OptionError(f"step={step!r} is not known; choose one of {', '.join(STEPS)}")
-    if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(tokens):
-        raise OptionError(
-            f"row={row!r} must be a whole number from 0 to {len(tokens) - 1}, one of the {len(tokens)} tokens"
-        )
-    if (weights is None) == (query is None or key is None):
-        raise OptionError(
-            "give either query and key (and value), or weights: this call has " + _given(query, key, weights)
-        )
-    heads = _weights_alone(weights, len(tokens)) if weights is not None else _heads(query, key, value, len(tokens))
-    named = words(names, "names", most=64) if names is not None else [str(i) for i in range(len(heads))]
+    if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
+        raise OptionError(f"row={row!r} must be a whole number from 0 to {n - 1}, one of the {n} tokens")
+    if masked_weights:
+        raise OptionError("causal=True needs query and key; weights are shown as they are")
+
+
+def _packed(heads: list[dict[str, Tensor]], names: Sequence[str] | None) -> list[dict[str, str]]:
+    """Each head's name and numbers, as the page reads them."""
+    named = [str(i) for i in range(len(heads))] if names is None else words(names, "names", most=64)
     if len(named) != len(heads):
         raise OptionError(f"names has length {len(named)}, but there are {len(heads)} heads; give one name a head")
-    if weights is not None and causal:
-        raise OptionError("causal=True needs query and key; weights are shown as they are")
-    sizes = {"d": heads[0]["q"].shape[1]} if "q" in heads[0] else {}
-    sizes |= {"dv": heads[0]["v"].shape[1]} if "v" in heads[0] else {}
-    packed = [{"name": name} | {k: pack(v) for k, v in head.items()} for name, head in zip(named, heads, strict=True)]
-    data = {"tokens": tokens, "heads": packed, "row": row, "step": STEPS.index(step), "causal": causal, **sizes}
-    shown = heads[0]["w"] if "w" in heads[0] else attention_weights(heads[0]["q"], heads[0]["k"], causal=causal)
-    return _figure(tokens, shown, data | texts(question, observe))
+    return [{"name": name} | {k: pack(v) for k, v in head.items()} for name, head in zip(named, heads, strict=True)]
 
 
 def _given(*tensors: Any) -> str:

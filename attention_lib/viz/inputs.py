@@ -57,7 +57,7 @@ def finite(tensor: Any, argument: str, shape: tuple[int | None, ...]) -> Tensor:
         A detached float32 tensor.
 
     Raises:
-        ShapeError: another number of axes, or another size.
+        ShapeError: no numbers at all, another number of axes, or another size.
         AttentionError: NaN or infinity, with its first place.
 
     Example:
@@ -65,7 +65,12 @@ def finite(tensor: Any, argument: str, shape: tuple[int | None, ...]) -> Tensor:
         Traceback (most recent call last):
         attention_lib.errors.AttentionError: key holds nan at index (0, 1); a figure needs finite numbers
     """
-    found = torch.as_tensor(tensor).detach().cpu().to(torch.float32)
+    try:
+        found = torch.as_tensor(tensor).detach().cpu().to(torch.float32)
+    except (TypeError, ValueError, RuntimeError):
+        raise ShapeError(
+            f"{argument} must be a tensor or nested lists of numbers, got {type(tensor).__name__}"
+        ) from None
     sizes = zip(shape, found.shape, strict=False)
     if found.ndim != len(shape) or any(want not in (None, size) or not size for want, size in sizes):
         wanted = ", ".join("any" if size is None else str(size) for size in shape)

@@ -55,7 +55,7 @@ def run_tiny(
     text: str,
     *,
     symbols: str = "ABCDEFGHIJKLMNOP",
-    weights: Any = None,
+    weights: Any,
     row: int = 0,
     question: str | None = None,
     observe: str | None = None,

@@ -115,6 +115,15 @@ def test_an_element_refuses_in_words_and_leaves_the_table(browser, tag: str, nam
         assert opened.faults == []
 
 
+def test_weights_alone_have_no_steps_to_take(browser):
+    figure = viz.explore(["a", "b"], weights=[[0.25, 0.75], [0.0, 1.0]])
+    with Opened(browser, figure.html()) as opened:
+        assert opened.cells("attn-explorer") == [["0.250", "0.750"], ["0.000", "1.000"]]
+        assert opened.said("attn-explorer") == "a → b: 0.750"
+        assert opened.page.locator("attn-explorer input, attn-explorer select").count() == 0
+        assert opened.faults == []
+
+
 NASTY = ["<img src=x onerror=alert(1)>", "</style><script>alert(2)</script>", "{{x}}", "'\"&amp;", "", " "]
 
 

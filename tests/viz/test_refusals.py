@@ -32,6 +32,7 @@ state = {
             OptionError,
             r"length 512, .* 1 to 128; pass a slice: tokens\[:128\]",
         ),
+        (lambda: viz.explore(abc, weights="abc"), ShapeError, r"weights must be a tensor or .* numbers, got str"),
         (lambda: viz.explore(abc), OptionError, r"give either query and key .* this call has none of them"),
         (lambda: viz.explore(abc, query=q), OptionError, r"this call has query$"),
         (lambda: viz.explore(abc, query=q, key=q, weights=leaky), OptionError, r"has query and key and weights"),

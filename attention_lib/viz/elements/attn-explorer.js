@@ -17,7 +17,7 @@ export class AttnExplorer extends Figure {
     this.most();
     const live = this.heads.some(({ q }) => q), sums = this.heads.every(({ v }) => v);
     this.chips = tokens.map((token, i) => h("button", { type: "button", class: "chip", dir: "auto", onclick: () => this.ask(i) }, h("span", {}, shown(token)), h("small", {})));
-    this.add(h("style", {}, ".chip{padding:.1rem .4rem;line-height:1.25;max-width:100%;overflow-wrap:anywhere}.chip small{display:block;font-size:11px;font-variant-numeric:tabular-nums}.chip.q{box-shadow:0 0 0 2px var(--bg),0 0 0 5px var(--q);font-weight:700}"));
+    this.add(h("style", {}, ".chip{padding:.1rem .4rem;line-height:1.25;max-width:100%;overflow-wrap:anywhere}.chip small{display:block;font-size:11px;font-variant-numeric:tabular-nums}.chip.q{box-shadow:0 0 0 1px var(--bg),0 0 0 3px var(--q);font-weight:700}"));
     if (heads.length > 1)
       this.row(h("label", {}, this.t("head", "头"), h("select", { onchange: (e) => ((this.head = +e.target.value), this.most(), this.draw()) }, ...heads.map(({ name }, i) => h("option", { value: i }, name)))));
     this.add(h("p", { class: "dim" }, this.t("Choose the word that looks (the query). The stronger the colour of a word, the more weight it gets.", "选择一个“看”的词（查询）。别的词颜色越重，得到的权重越大。")));

@@ -20,7 +20,7 @@ output{min-width:2.5em;font-variant-numeric:tabular-nums}
 .g{overflow-x:auto;padding:4px}.m{display:grid;width:max-content;gap:1px;font-size:11.5px;line-height:26px;text-align:center;font-variant-numeric:tabular-nums}
 .m>div{display:contents}.n{padding:0 .4rem;max-width:7.5rem;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;text-align:end}
 .n.h{text-align:center}.n.u{writing-mode:vertical-rl;transform:rotate(180deg);max-width:none;max-height:6.5rem;padding:.3rem 0;text-align:start;justify-self:center}
-.c{height:26px;cursor:pointer}.on{outline:3px solid var(--ink);outline-offset:-2px}.c:focus-visible{outline-offset:-3px}.b{font-weight:700}
+.c{height:26px;cursor:pointer}.on{outline:3px solid var(--ink);outline-offset:-2px;box-shadow:inset 0 0 0 3px var(--bg)}.c:focus-visible{outline-offset:-3px}.b{font-weight:700}
 svg,canvas{display:block;max-width:100%}canvas{cursor:crosshair;outline-offset:2px}
 @media print{.row.k{display:none}.f{print-color-adjust:exact}}`;
 
@@ -69,7 +69,10 @@ export class Figure extends HTMLElement {
     this.theme();
     try {
       const data = (this.data = JSON.parse(this.getAttribute("data")));
-      if (data.question) this.add(h("p", { class: "ask", dir: "auto" }, data.question));
+      if (data.question) {
+        this.add(h("p", { class: "ask", dir: "auto" }, data.question));
+        this.box.setAttribute("aria-label", data.question);
+      }
       this.start(data);
       if (data.observe)
         this.add(h("details", {}, h("summary", {}, this.t("What you should see", "你应该看到什么")), h("p", { dir: "auto" }, data.observe)));

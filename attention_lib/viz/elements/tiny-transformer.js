@@ -70,7 +70,7 @@ export class TinyTransformer extends Figure {
     });
     if (this.j < 0) this.j = seen.indexOf(Math.max(...seen));
     Object.assign(grid, { i: this.i, j: this.j });
-    grid.show(text, text, (i, j) => (j > i ? [0, "", this.t("the future, blocked", "未来，被遮住")] : [w[i * n + j], num(w[i * n + j], 2), num(w[i * n + j])]));
+    grid.show(text, text, (i, j) => (j > i ? [0, "·", this.t("the future, blocked", "未来，被遮住")] : [w[i * n + j], num(w[i * n + j], 2), num(w[i * n + j])]));
     const [letter, share] = this.best(this.i), far = this.i - this.j;
     this.say(this.t(
       `Layer ${layer + 1}: ${text[this.i]} at ${this.i + 1} looks at ${text[this.j]} at ${this.j + 1} (${far >= 0 ? `${far} back` : "ahead"}) with weight ${num(seen[this.j])}. Expected next: ${letter}, ${num(100 * share, 1)} %.`,
