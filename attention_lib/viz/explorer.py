@@ -9,7 +9,7 @@ from attention_lib.attention import attention_weights
 from attention_lib.errors import AttentionError, OptionError
 from attention_lib.plot.heat_chart import heatmap
 from attention_lib.viz.figure import Figure
-from attention_lib.viz.inputs import finite, pack, texts, words
+from attention_lib.viz.inputs import finite, pack, texts, whole, words
 
 MOST_LABELLED = 24
 """Tokens up to which the printed picture names them."""
@@ -62,7 +62,8 @@ def explore(
         Figure: Attention of 2 tokens. a looks most at a, with weight 0.67; b looks most at b, with weight 0.67.
     """
     tokens = words(tokens, "tokens")
-    _check_options(row, step, len(tokens), causal and weights is not None)
+    row = whole(row, "row", 0, len(tokens) - 1)
+    _check_options(step, causal and weights is not None)
     if (weights is None) == (query is None or key is None):
         given = _given(query, key, weights)
         raise OptionError(f"give either query and key (and value), or weights: this call has {given}")
@@ -74,11 +75,9 @@ def explore(
     return _figure(tokens, shown, data | sizes | texts(question, observe))
 
 
-def _check_options(row: Any, step: Any, n: int, masked_weights: bool) -> None:
+def _check_options(step: Any, masked_weights: bool) -> None:
     if step not in STEPS:
         raise OptionError(f"step={step!r} is not known; choose one of {', '.join(STEPS)}")
-    if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
-        raise OptionError(f"row={row!r} must be a whole number from 0 to {n - 1}, one of the {n} tokens")
     if masked_weights:
         raise OptionError("causal=True needs query and key; weights are shown as they are")
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import AttentionError, OptionError, ShapeError
 
 
@@ -43,6 +44,22 @@ def words(tokens: Any, argument: str, *, least: int = 1, most: int = 128) -> lis
         out = f"pass a slice: {argument}[:{most}]" if len(tokens) > most else "give more"
         raise OptionError(f"{argument} has length {len(tokens)}, but this figure shows {least} to {most}; {out}")
     return list(tokens)
+
+
+def whole(number: Any, argument: str, least: int, most: int) -> int:
+    """The whole number, if it lies in a range.
+
+    Raises:
+        OptionError: it is none, or outside.
+
+    Example:
+        >>> whole(3, "row", 0, 2)
+        Traceback (most recent call last):
+        attention_lib.errors.OptionError: row=3 must be a whole number from 0 to 2
+    """
+    if not is_whole(number) or not least <= number <= most:
+        raise OptionError(f"{argument}={number!r} must be a whole number from {least} to {most}")
+    return int(number)
 
 
 def finite(tensor: Any, argument: str, shape: tuple[int | None, ...]) -> Tensor:

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_lib.errors import MaskError, OptionError
+from attention_lib.errors import MaskError
 from attention_lib.plot.heat_chart import heatmap
 from attention_lib.viz.figure import Figure
-from attention_lib.viz.inputs import texts
+from attention_lib.viz.inputs import texts, whole
 
 
 def paint_masks(
@@ -45,11 +45,9 @@ def paint_masks(
         >>> paint_masks(4, causal=True, length=2)
         Figure: A mask of 4 positions: 7 of 16 pairs allowed, no row empty.
     """
-    numbers = {"n": n, "length": length, "window": window, "block": block}
-    for name, number in numbers.items():
-        most = 64 if name == "n" else n
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most):
-            raise OptionError(f"{name}={number!r} must be a whole number from 1 to {most}")
+    n = whole(n, "n", 1, 64)
+    limits = {"length": length, "window": window, "block": block}
+    length, window, block = (None if x is None else whole(x, name, 1, n) for name, x in limits.items())
     given = None if mask is None else _checked(mask, n)
     use: dict[str, bool | int] = {
         "causal": causal,

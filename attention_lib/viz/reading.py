@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from attention_lib.errors import OptionError
 from attention_lib.plot.path_diagram import path_lengths
 from attention_lib.viz.figure import Figure
-from attention_lib.viz.inputs import texts, words
+from attention_lib.viz.inputs import texts, whole, words
 
 
 def read_aloud(
@@ -33,8 +32,7 @@ def read_aloud(
     """
     tokens = words(tokens, "tokens", least=2, most=64)
     n = len(tokens)
-    if isinstance(remember, bool) or not isinstance(remember, int) or not 0 <= remember < n - 1:
-        raise OptionError(f"remember={remember!r} must be a whole number from 0 to {n - 2}, a token before the last")
+    remember = whole(remember, "remember", 0, n - 2)
     alt = f"Reading {n} words: a recurrent network takes {n} dependent steps, attention 3 for all words together."
     table = [["from", "to the last word, recurrent", "attention"]]
     table += [[token, str(n - 1 - i), "1"] for i, token in enumerate(tokens[:-1])]

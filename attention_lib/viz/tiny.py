@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.plot.heat_chart import heatmaps
 from attention_lib.viz.figure import Figure
-from attention_lib.viz.inputs import finite, pack, texts
+from attention_lib.viz.inputs import finite, pack, texts, whole
 
 MOST = 40_000
 """Bytes of weights that a page may carry."""
@@ -85,8 +85,7 @@ def run_tiny(
     unknown = sorted(set(text) - set(symbols))
     if unknown or not 1 <= len(text) <= longest:
         raise OptionError(f"text={text!r} must be 1 to {longest} of the letters {symbols}")
-    if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(text):
-        raise OptionError(f"row={row!r} must be a whole number from 0 to {len(text) - 1}")
+    row = whole(row, "row", 0, len(text) - 1)
     layers = finite(weights, "weights", (None, len(text), len(text)))
     parts = [(name, *_whole(name, tensor)) for name, tensor in parameters.items()]
     packed = np.concatenate([whole.numpy().ravel() for _, whole, _ in parts]).astype(np.int8).tobytes()
