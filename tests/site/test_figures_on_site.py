@@ -55,16 +55,16 @@ def test_a_figure_takes_at_most_thirty_kilobytes_of_its_page(site: Path, name: s
 @pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_figures_on_their_pages_are_accessible(
-    browser, address: str, name: str, scheme: str, width: int, tmp_path: Path
-):
+def test_figures_on_their_pages_are_accessible(browser, address: str, site: Path, name: str, scheme: str, width: int):
+    """A screenshot of each is kept in _build/screenshots."""
     from axe_playwright_python.sync_playwright import Axe
 
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(f"{address}/{name}.html", wait_until="networkidle")
     found = Axe().run(page, context={"include": [[PAGES[name]]]})
     assert [(v["id"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
-    page.locator(PAGES[name]).screenshot(path=tmp_path / "figure.png")
+    file = f"{Path(name).name}-{PAGES[name]}-{scheme}-{width}.png"
+    page.locator(PAGES[name]).screenshot(path=site.parent / "screenshots" / file)
     page.close()
 
 
