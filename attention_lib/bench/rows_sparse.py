@@ -33,6 +33,7 @@ def window_forward(setting: Setting, *, n: int) -> Built:
         reference=lambda: inputs.window_truth(query, key, value, WINDOW),
         judged=lambda result: result[..., rows, :],
         error_peer="SDPA with a mask",
+        incomparable={"SDPA is_causal"},  # it sees all the past, and is here for its time
         multiplications=2 * n * WINDOW * D_HEAD,
         bytes=4 * query.numel() * 4,
     )

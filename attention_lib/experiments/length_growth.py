@@ -63,7 +63,7 @@ def _lengths(first: int, last: int) -> list[int]:
 
 
 BUDGETS = {
-    "smoke": Budget(3, {name: _lengths(10, 12) for name in WAYS}),
+    "smoke": Budget(3, {name: _lengths(9, 11) for name in WAYS}),
     "full": Budget(
         9,
         {"weights stored": _lengths(10, 13), **{name: _lengths(10, 16) for name in ("dense", "window", "cached step")}},
@@ -81,13 +81,16 @@ class LengthGrowth:
     milliseconds: dict[str, list[float]]
     peak_bytes: dict[str, list[int]]
 
-    def time_slope(self, way: str, least: int = FROM) -> float:
-        """Slope of log(time) against log(length), lengths of ``least`` and more."""
-        return slope(self.lengths[way], self.milliseconds[way], least)
+    def time_slope(self, way: str) -> float:
+        """Slope of log(time) against log(length), from 2,048 on where there are three such lengths."""
+        return slope(self.lengths[way], self.milliseconds[way], self._least(way))
 
-    def memory_slope(self, way: str, least: int = FROM) -> float:
+    def memory_slope(self, way: str) -> float:
         """The same of the peak memory."""
-        return slope(self.lengths[way], self.peak_bytes[way], least)
+        return slope(self.lengths[way], self.peak_bytes[way], self._least(way))
+
+    def _least(self, way: str) -> int:
+        return FROM if sum(n >= FROM for n in self.lengths[way]) >= 3 else 0
 
     def summary(self) -> dict[str, object]:
         """Both slopes of each way."""
@@ -125,7 +128,7 @@ def run(
     """Measure every way at every length; the ways take turns, and longer lengths come later.
 
     Args:
-        budget: "smoke" (1,024 to 4,096) or "full" (1,024 to 65,536; stored weights to 8,192).
+        budget: "smoke" (512 to 2,048) or "full" (1,024 to 65,536; stored weights to 8,192).
         seeds: One seed, of the inputs; neither time nor memory depends on it.
         progress: Show a bar.
         ways: Some of ``WAYS``; None is all.
