@@ -12,13 +12,14 @@ __all__ = ["describe", "load"]
 
 
 def describe(device: torch.device) -> dict[str, object]:
-    """Processor, cores, instruction set and device."""
+    """Processor, cores, instruction set, what idle threads do, and device."""
     facts: dict[str, object] = {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "native bfloat16": native_bfloat16(),
         "system": platform.system(),
+        "idle threads": os.environ.get("OMP_WAIT_POLICY", "default"),
         "device": str(device),
     }
     if device.type == "cuda":

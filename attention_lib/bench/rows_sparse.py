@@ -12,6 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from attention_lib.attention import attention
 from attention_lib.bench import inputs, peers
 from attention_lib.bench.case import OURS, Built, Case, Setting, Target
+from attention_lib.ragged import ragged_attention
 from attention_lib.steps.masks import padding_mask, window_mask
 
 __all__ = ["ROWS"]
@@ -119,21 +120,22 @@ def _gqa(query: Tensor, key: Tensor, value: Tensor) -> Any:
     return call
 
 
-def ragged(setting: Setting, *, n: int, B: int, H: int) -> Built:
+def ragged(setting: Setting, *, n: int, B: int, H: int, skip_queries: bool = False) -> Built:
     """Row 9: a batch of lengths n / 8 to n, padded behind. Rows of padding are not compared."""
     query, key, value = inputs.heads(setting, B, H, n, D_HEAD)
     lengths = torch.linspace(n / 8, n, B).long().to(setting.device)
     mask = padding_mask(lengths, n)
+    queries = lengths if skip_queries else None
     real = (torch.arange(n, device=setting.device) < lengths[:, None])[:, None, :, None]  # (B, 1, n, 1)
     return Built(
         {
-            OURS: lambda: attention(query, key, value, mask).output,
+            OURS: lambda: ragged_attention(query, key, value, lengths, query_lengths=queries).output,
             "SDPA with a mask": lambda: scaled_dot_product_attention(query, key, value, attn_mask=mask),
         },
         reference=lambda: inputs.truth(query, key, value, mask) * real,
         judged=lambda result: result * real,
         error_peer="SDPA with a mask",
-        multiplications=2 * int(lengths.sum()) * n * D_HEAD * H,
+        multiplications=2 * int((lengths * (lengths if skip_queries else n)).sum()) * D_HEAD * H,
     )
 
 
@@ -157,5 +159,9 @@ ROWS = [
     Case(
         9, "ragged batch, lengths n/8 to n, n = 512", functools.partial(ragged, n=512, B=8, H=8),
         (Target("time", "SDPA with a mask", 1.5),),
+    ),
+    Case(
+        9, "the same, rows of padding skipped", functools.partial(ragged, n=512, B=8, H=8, skip_queries=True),
+        (Target("time", "SDPA with a mask", 2.0),),
     ),
 ]  # fmt: skip

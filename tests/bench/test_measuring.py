@@ -123,8 +123,10 @@ def test_slope_of_a_known_power(power, factor):
 
 def test_growth_in_small():
     grown = length_growth.run("smoke", ways=["weights stored", "window"], rounds=1)
-    assert grown.lengths["window"] == [512, 1024, 2048]
+    assert grown.lengths == {"weights stored": [512, 1024, 2048], "window": [2048, 4096, 8192]}
     assert grown.memory_slope("weights stored") == pytest.approx(2, abs=0.1)
+    assert grown.memory_slope("window") == pytest.approx(1, abs=0.1)
+    assert grown.time_slope("window") < 1.5  # twice the length, less than 2.8 times the work
     assert all(time > 0 for times in grown.milliseconds.values() for time in times)
     assert set(grown.summary()) == {f"{way}, slope of {what}" for way in grown.lengths for what in ("time", "memory")}
 
