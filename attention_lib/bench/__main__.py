@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
 from attention_lib.bench.case import Setting
-from attention_lib.bench.figure import draw, save
 from attention_lib.bench.report import as_text
 from attention_lib.bench.run import run_bench
 from attention_lib.bench.table import CASES, GROWTH, ROW_NUMBERS, chosen_cases
@@ -68,8 +69,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     for path in (options.json, options.figure):
         if path is not None:
             check_target(path)  # before minutes of work, not after them
-    if options.figure and options.figure.suffix not in (".png", ".svg"):
-        raise OptionError(f"cannot draw into {options.figure.name}: its name must end in .png or .svg")
+    figure = _drawing(options.figure) if options.figure else None
     steps = iter(progress_bar(range(len(cases) * len(threads) * rounds), "bench", show=True))
     report = run_bench(
         cases, setting, rounds=rounds, thread_counts=threads, growth=rows is None or GROWTH in rows, command=command,
@@ -79,10 +79,20 @@ def _run(options: argparse.Namespace, command: str) -> int:
     print(as_text(report))
     if options.json:
         write_json(report.as_json(), options.json)
-    if options.figure:
-        save(draw(report.verdicts), options.figure)
+    if figure is not None:
+        figure.save(figure.draw(report.verdicts), options.figure)
     missed = any(verdict.verdict == "missed" for verdict in report.verdicts)
     return 1 if report.failed() or (options.strict and missed) else 0
+
+
+def _drawing(path: Path) -> ModuleType:
+    """The module that draws, loaded only when it is needed: matplotlib is no requirement of the bench."""
+    if path.suffix not in (".png", ".svg"):
+        raise OptionError(f"cannot draw into {path.name}: its name must end in .png or .svg")
+    try:
+        return importlib.import_module("attention_lib.bench.figure")
+    except ModuleNotFoundError as error:
+        raise OptionError(f"--figure needs {error.name}: pip install {error.name}") from error
 
 
 def row_numbers(text: str) -> list[int]:

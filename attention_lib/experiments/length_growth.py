@@ -28,7 +28,7 @@ DEVICE = f"cpu with {os.cpu_count()} cores, 1 thread"
 HEADS, WIDTH, WINDOW = 2, 64, 256
 LINEAR = 1.1  # a slope up to here counts as "in proportion"
 FROM = 2048  # below, fixed costs hide the growth
-LONGEST = 30.0  # seconds for one length; the longest one gets fewer rounds, three at least
+LONGEST = 10.0  # seconds for one length; long calls get fewer rounds
 
 
 def _weights(query: Tensor, key: Tensor, value: Tensor) -> Any:

@@ -33,7 +33,7 @@ def machine_lines(record: dict) -> list[str]:
     return [
         f"Recorded on {record['date']} with torch {record['torch']} on {machine.get('gpu') or machine['processor']}, "
         f"{machine['cores']} cores, instruction set {machine['instructions']}, {threads} threads, "
-        f"{record['rounds']} rounds, by `{record['command']}`. The machine did other work beside: its load, the programs "
+        f"{record['rounds']} rounds, by `{record['command']}`. The machine did other work, too: its load, the programs "
         f"that wanted a processor, was {before} at the start and {after} at the end. Targets: {totals}."
     ]
 

@@ -3,6 +3,8 @@
 import functools
 import json
 import re
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,11 +16,13 @@ from attention_lib.bench.case import OURS, Absent, Built, Case, Setting, Target
 from attention_lib.bench.figure import draw, save
 from attention_lib.bench.measure import measure_case
 from attention_lib.bench.report import as_text
+from attention_lib.bench.rows_dense import dropout_training, weights_memory
 from attention_lib.bench.rows_kernels import kernels
-from attention_lib.bench.rows_layer import small_layer
+from attention_lib.bench.rows_layer import averaged, small_layer
 from attention_lib.bench.rows_sparse import decode, ragged, window_forward, window_training
 from attention_lib.bench.verdict import judge
 
+ROOT = Path(__file__).resolve().parents[2]
 CPU = Setting(torch.device("cpu"), quick=True)
 QUICK = {"rounds": 1, "thread_counts": [1], "least": 1e-4}
 
@@ -150,6 +154,31 @@ def test_a_gpu_that_is_not_there(capsys):
     assert "--device cuda cannot be used here" in capsys.readouterr().err
 
 
+def test_the_figure_alone_needs_matplotlib(monkeypatch, capsys):
+    assert "attention_lib.plot" not in (ROOT / "attention_lib" / "bench" / "__main__.py").read_text()
+    monkeypatch.setitem(sys.modules, "attention_lib.bench.figure", None)
+    monkeypatch.setattr(command.importlib, "import_module", _no_matplotlib)
+    assert command.main(["--figure", "x.png"]) == 2
+    assert "error: --figure needs matplotlib: pip install matplotlib" in capsys.readouterr().err
+
+
+def _no_matplotlib(name):
+    raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+
+
+def test_a_fresh_process_gets_sleeping_threads(monkeypatch):
+    """Idle threads that spin would be counted as work; the setting must be there before torch is loaded."""
+    called = {}
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setattr(command.subprocess, "call", lambda words, env: called.update(words=words, env=env) or 3)
+    monkeypatch.setattr(sys, "argv", ["bench", "--list"])
+    assert command.start() == 3
+    assert called["env"]["OMP_WAIT_POLICY"] == "passive"
+    assert called["words"][1:] == ["-m", "attention_lib.bench", "--list"]
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
+    assert command.start() == 0
+
+
 def test_list_names_every_row(capsys):
     assert command.main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -247,6 +276,29 @@ def test_a_report_reads_well():
     assert "1.  doubling" not in text
     assert text.index("1. doubling") < text.index("row  case")
     assert "/" not in str(report.machine)
+
+
+GUARDED = [
+    (functools.partial(window_forward, n=4096), Target("time", "SDPA with a mask", 12)),
+    (functools.partial(window_forward, n=4096), Target("memory", "SDPA with a mask", 30)),
+    (functools.partial(window_training, n=2048, H=1), Target("time", "SDPA with a mask", 4)),
+    (functools.partial(decode, H=16, kv=4, S=2048, d=64), Target("time", "SDPA on repeat_interleave", 12)),
+    (functools.partial(dropout_training, n=512), Target("memory", "SDPA with dropout", 3)),
+    (functools.partial(averaged, n=512), Target("memory", "nn.MHA need_weights", 2)),
+    (functools.partial(weights_memory, n=512), Target("memory", "the weights and output returned", 1)),
+]
+
+
+@pytest.mark.parametrize(("build", "target"), GUARDED)
+def test_fast_paths_are_taken(build, target):
+    """A guard with wide margins, in ratios of one run: a quarter of what is usual for time, a half for memory.
+
+    It finds a path that is no longer taken, not a percentage.
+    """
+    measured = measure_case(Case(1, "guard", build), CPU, rounds=3, thread_counts=[1], least=0.002, most=2.0)
+    (verdict,) = [each for each in judge(measured, (target,)) if each.row == 1]
+    assert verdict.ratios, verdict
+    assert min(verdict.ratios.values()) > target.factor / (4 if target.measure == "time" else 2), verdict
 
 
 @pytest.mark.slow
