@@ -282,7 +282,7 @@ GUARDED = [
     (functools.partial(window_forward, n=4096), Target("time", "SDPA with a mask", 12)),
     (functools.partial(window_forward, n=4096), Target("memory", "SDPA with a mask", 30)),
     (functools.partial(window_training, n=2048, H=1), Target("time", "SDPA with a mask", 4)),
-    (functools.partial(decode, H=16, kv=4, S=2048, d=64), Target("time", "SDPA on repeat_interleave", 12)),
+    (functools.partial(decode, H=16, kv=4, S=512, d=64), Target("memory", "SDPA on repeat_interleave", 50)),
     (functools.partial(dropout_training, n=512), Target("memory", "SDPA with dropout", 3)),
     (functools.partial(averaged, n=512), Target("memory", "nn.MHA need_weights", 2)),
     (functools.partial(weights_memory, n=512), Target("memory", "the weights and output returned", 1)),
