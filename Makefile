@@ -8,7 +8,7 @@ PY      = $(VENV)/bin/python
 STAMP   = $(VENV)/.attention-stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help env book notebooks test lint serve new-chapter clean
+.PHONY: help env book notebooks test bench lint serve new-chapter clean
 
 help:  ## show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -27,6 +27,9 @@ notebooks: $(STAMP)  ## write chapters/notebooks/*.ipynb from the chapters
 
 test: $(STAMP)  ## lint, unit tests, notebooks' values, the site in a browser
 	$(PY) book/tools/run_tests.py
+
+bench: $(STAMP)  ## speed beside torch and others: make bench ARGS=--quick (about a minute)
+	$(PY) -m attention_lib.bench $(ARGS)
 
 lint: $(STAMP)  ## style, format and types only
 	$(PY) book/tools/run_tests.py --only lint --only format --only types

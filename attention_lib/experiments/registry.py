@@ -17,6 +17,7 @@ NAMES = (
     "head_bugs",
     "head_convergence",
     "induction_layers",
+    "length_growth",
     "mobilevit_training",
     "numeral_parts",
     "overfitting",
