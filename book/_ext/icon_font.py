@@ -11,14 +11,18 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-LICENCE = "/*! Icons: a subset of Font Awesome Free 6 (icons CC BY 4.0, fonts SIL OFL 1.1, code MIT), https://fontawesome.com/license/free */"
+LICENCE = """/*! Icons: a subset of Font Awesome Free 6, https://fontawesome.com/license/free
+ * (icons CC BY 4.0, fonts SIL OFL 1.1, code MIT) */"""
 FONTS = {"fa-solid-900": ("Font Awesome 6 Free", 900), "fa-brands-400": ("Font Awesome 6 Brands", 400)}
 CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
 CONTENT = re.compile(r"[\"']\\(f[0-9a-f]{3})[\"']|([\ue000-\uf8ff])", re.I)
 # What the theme's own rules lean on: the families' variables, the shapes of an icon's box.
 BASE = """\
-:root { --fa-font-solid: normal 900 1em/1 "Font Awesome 6 Free"; --fa-font-brands: normal 400 1em/1 "Font Awesome 6 Brands"; }
+:root {
+  --fa-font-solid: normal 900 1em/1 "Font Awesome 6 Free";
+  --fa-font-brands: normal 400 1em/1 "Font Awesome 6 Brands";
+}
 .fa, .fas, .far, .fab, .fa-solid, .fa-regular, .fa-brands {
   display: inline-block; font-family: "Font Awesome 6 Free"; font-style: normal; font-variant: normal; font-weight: 900;
   line-height: 1; text-rendering: auto; -webkit-font-smoothing: antialiased;

@@ -35,13 +35,12 @@ def _write(app, exception) -> None:
     if exception is not None or app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
-    names = [*THEME, *app.builder.__dict__.get("book_style_sheets", [])]
-    if len(names) == len(THEME):  # no page was written in this build
+    added = app.builder.__dict__.get("book_style_sheets", [])
+    if not added:  # no page was written in this build
         return
-    styles = "\n".join(['@charset "utf-8";', *(_read(static, name) for name in names)])
-    vendor = static / ICONS
-    icons = icon_styles(vendor, _texts(Path(app.outdir)), styles)
-    (static / NAME).write_text(f"{styles}\n{icons}", "utf-8")
+    below, above = ("\n".join(_read(static, name) for name in names) for names in (THEME, added))
+    icons = icon_styles(static / ICONS, _texts(Path(app.outdir)), below + above)
+    (static / NAME).write_text("\n".join(['@charset "utf-8";', below, icons, above]), "utf-8")
     for name in UNUSED:
         path = static / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

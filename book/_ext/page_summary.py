@@ -53,20 +53,20 @@ def _add_tags(app, pagename: str, templatename: str, context: dict, doctree) -> 
         return
     given = GIVEN.search(context["metatags"])
     description = html.unescape(given[1] or given[2]) if given else first_sentences(doctree)
-    title = re.sub(r"<[^>]+>", "", context["title"])
+    title = html.unescape(re.sub(r"<[^>]+>", "", context["title"]))
     if not description:
         description = f"{title}: a page of {book.config['title']}."
-    card = draw_card(book, pagename, html.unescape(title), description)
+    card = draw_card(book, pagename, re.sub(r"^\d+\. ", "", title), description)
     tags = {
         "og:type": "article" if book.chapter_number(pagename) else "website",
         "og:site_name": book.config["title"],
-        "og:title": html.unescape(title),
+        "og:title": title,
         "og:description": description,
         "og:url": book.page_url(pagename),
         "og:image": f"{book.site_url}_static/{CARDS}/{card.name}",
         "og:image:width": "1200",
         "og:image:height": "630",
-        "og:image:alt": f"The title, {html.unescape(title)}, beside a map of attention weights",
+        "og:image:alt": f"The title, {title}, beside a map of attention weights",
     }
     lines = [f'<meta property="{name}" content="{html.escape(value)}" />' for name, value in tags.items()]
     lines.append('<meta name="twitter:card" content="summary_large_image" />')

@@ -63,7 +63,7 @@ def _draw(kicker: str, title: str, description: str, weights: np.ndarray) -> byt
     sheet = figure.add_axes((0, 0, 1, 1), xlim=(0, SIZE[0]), ylim=(SIZE[1], 0))
     sheet.axis("off")
     sheet.text(70, 96, kicker, fontsize=19, color=FAINT, va="center")
-    title_lines = textwrap.wrap(title, 21)[:3]
+    title_lines = textwrap.wrap(title, 16)[:3]
     sheet.text(70, 150, "\n".join(title_lines), fontsize=41, weight="bold", color=INK, va="top", linespacing=1.25)
     words = textwrap.wrap(description, 42)
     kept = words[: 8 - 2 * len(title_lines)]

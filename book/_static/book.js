@@ -2,24 +2,16 @@
 (() => {
   const WIDE = ".math.display, .pst-scrollable-table-container, .bd-article .output, .bd-article pre";
 
-  function reach(element) {
-    const wide = element.scrollWidth > element.clientWidth;
-    if (wide) element.tabIndex = 0;
-    else if (element.getAttribute("tabindex") === "0") element.removeAttribute("tabindex");
-  }
+  // The observer reports each element once at the start, and again when its width changes or a fold shows it.
+  // All widths are read before anything is written, so the browser lays the page out only once.
+  const observer = new ResizeObserver((entries) => {
+    const elements = entries.map((entry) => entry.target);
+    const wide = elements.map((element) => element.scrollWidth > element.clientWidth);
+    elements.forEach((element, index) => {
+      if (wide[index]) element.tabIndex = 0;
+      else if (element.getAttribute("tabindex") === "0") element.removeAttribute("tabindex");
+    });
+  });
 
-  function reachAll() {
-    document.querySelectorAll(WIDE).forEach(reach);
-  }
-
-  let waiting = 0;
-  function soon() {
-    cancelAnimationFrame(waiting);
-    waiting = requestAnimationFrame(reachAll);
-  }
-
-  addEventListener("load", soon);
-  addEventListener("resize", soon);
-  document.addEventListener("toggle", soon, true); // a fold was opened
-  document.addEventListener("click", (event) => event.target.closest(".toggle-button, .tab-label") && soon());
+  document.querySelectorAll(WIDE).forEach((element) => observer.observe(element));
 })();

@@ -27,11 +27,13 @@ MARK_REPEATED = """() => {
     else seen.add(key);
   }
 }"""
-RUN = """async () => {
+# Only contrast depends on the theme, so the other rules run in the first one alone.
+RUN = """async (only_contrast) => {
   const options = { resultTypes: ['violations'], selectors: true };
   const contrast = { include: [['html']], exclude: [['[data-repeated]']] };
+  const rest = { ...options, rules: { 'color-contrast': { enabled: false } } };
   const found = [
-    ...(await axe.run(document, { ...options, rules: { 'color-contrast': { enabled: false } } })).violations,
+    ...(only_contrast ? [] : (await axe.run(document, rest)).violations),
     ...(await axe.run(contrast, { ...options, runOnly: ['color-contrast'] })).violations,
   ];
   return found.flatMap(rule => rule.nodes.map(node =>
@@ -69,7 +71,7 @@ def violations(page, address: str, axe: str) -> list[str]:
         page.wait_for_timeout(100)  # scripts of the page follow the new width
         for theme in THEMES:
             page.evaluate(SET_THEME, theme)
-            found += [f"{theme} {width}: {fault}" for fault in page.evaluate(RUN)]
+            found += [f"{theme} {width}: {fault}" for fault in page.evaluate(RUN, theme != THEMES[0])]
     return found
 
 
@@ -85,6 +87,6 @@ def test_the_check_sees_a_grey_word_and_an_unnamed_button(page, address: str, si
     page.evaluate(
         "() => document.querySelector('main p').innerHTML = '<span style=\"color:#999\">grey</span><button></button>'"
     )
-    found = " ".join(page.evaluate(RUN))
+    found = " ".join(page.evaluate(RUN, False))
     assert "color-contrast" in found
     assert "button-name" in found
