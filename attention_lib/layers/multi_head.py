@@ -16,6 +16,8 @@ from attention_lib.steps.masks import check_mask
 
 __all__ = ["MultiHeadAttention"]
 
+FROM_KEYS = 512  # fewer fit into a cache as they lie, beside those of the other heads
+
 
 class MultiHeadAttention(nn.Module):
     """Multi-head attention, always batch-first.
@@ -134,6 +136,8 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             cache.claim(self)
             k, v = cache.append(k, v)  # (B, H_kv, S, d_head), S with the earlier positions
+        elif k.shape[-2] >= FROM_KEYS and k.device.type == "cpu":
+            k, v = k.contiguous(), v.contiguous()  # read L times: apart, the rows of a head keep missing the cache
         heads, weights = attention(
             q, k, v, mask, causal=causal, window=window,
             dropout_p=self.dropout_p if self.training else 0.0, need_weights=need_weights,

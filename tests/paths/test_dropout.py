@@ -154,15 +154,3 @@ def test_no_gradient_of_a_gradient():
     (gradient,) = torch.autograd.grad(dropped(*inputs).square().sum(), inputs[:1], create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         gradient.sum().backward()
-
-
-@pytest.mark.slow
-def test_compiled():
-    inputs = [tensor.requires_grad_() for tensor in random_inputs(300, 300, dtype=torch.float32)]
-    compiled = torch.compile(lambda *qkv: attention(*qkv, causal=True, dropout_p=0.3).output)
-    torch.manual_seed(5)
-    output = compiled(*inputs)
-    expected = dropped(*inputs, causal=True)
-    assert_near(output, expected)
-    for one, other in zip(*(torch.autograd.grad(o.square().sum(), inputs) for o in (output, expected)), strict=True):
-        assert_near(one, other)

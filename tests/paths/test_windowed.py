@@ -8,7 +8,7 @@ from attention_lib import attention, window_mask
 from attention_lib.experiments.work_counts import work_of
 from attention_lib.paths.windowed import fits_window, windowed_attention
 
-LENGTHS = [(300, 300), (257, 331), (128, 211), (130, 1009)]
+LENGTHS = [(300, 300), (257, 331), (128, 263), (130, 1009)]
 WINDOWS = [1, 2, 7, 32]
 KINDS = ["none", "bool of L S", "bool of B 1 1 S", "bool of B H L S", "bias of L S", "bias with -inf of B H L S"]
 
@@ -38,8 +38,8 @@ def test_by_hand():
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("kind", ["none", "bool of L S", "bool of B 1 1 S"])
 def test_equals_the_oracle(kind, causal):
-    inputs = random_inputs(130, 137, leading=(2, 1), d_k=3, d_v=2)
-    mask = mask_of_kind(kind, 130, 137, heads=1)
+    inputs = random_inputs(130, 149, leading=(2, 1), d_k=3, d_v=2)
+    mask = mask_of_kind(kind, 130, 149, heads=1)
     expected, _ = oracle(*inputs, mask, causal=causal, window=5)
     assert_near(windowed(*inputs, mask, causal=causal, window=5), expected)
 
@@ -97,8 +97,8 @@ def test_empty_rows_are_zero_forward_and_backward():
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_gradcheck(causal):
-    inputs = [tensor.requires_grad_() for tensor in random_inputs(130, 137, leading=(2,), d_k=2, d_v=3)]
-    mask = torch.rand(137) < 0.8
+    inputs = [tensor.requires_grad_() for tensor in random_inputs(130, 149, leading=(2,), d_k=2, d_v=3)]
+    mask = torch.rand(149) < 0.8
     for given in (None, mask):
         assert torch.autograd.gradcheck(
             lambda *qkv, given=given: attention(*qkv, given, causal=causal, window=5).output, inputs, fast_mode=True
@@ -142,15 +142,3 @@ def test_a_wide_window_takes_the_dense_way():
     assert not fits_window(query, key, None, 200)
     assert not fits_window(*random_inputs(300, 200)[:2], None, 2)  # some queries would stand before the first key
     assert not fits_window(*random_inputs(61, 61)[:2], None, 2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("masked", [False, True])
-def test_compiled(masked):
-    inputs = [tensor.requires_grad_() for tensor in random_inputs(200, 200, dtype=torch.float32)]
-    mask = torch.rand(200) < 0.8 if masked else None
-    compiled = torch.compile(lambda *qkv: attention(*qkv, mask, causal=True, window=7).output)
-    output, expected = compiled(*inputs), attention(*inputs, mask, causal=True, window=7).output
-    assert_near(output, expected)
-    for one, other in zip(*(torch.autograd.grad(o.square().sum(), inputs) for o in (output, expected)), strict=True):
-        assert_near(one, other)
