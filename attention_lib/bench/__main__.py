@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
         if path is not None:
             check_target(path)  # before minutes of work, not after them
     figure = _drawing(options.figure) if options.figure else None
-    steps = iter(progress_bar(range(len(cases) * len(threads) * rounds), "bench", show=True))
+    steps = iter(progress_bar(range(sum(case.rounds(rounds) for case in cases) * len(threads)), "bench", show=True))
     report = run_bench(
         cases, setting, rounds=rounds, thread_counts=threads, growth=rows is None or GROWTH in rows, command=command,
         tick=lambda what: next(steps, None),

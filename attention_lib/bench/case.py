@@ -94,3 +94,8 @@ class Case:
     build: Callable[[Setting], Built]
     targets: tuple[Target, ...] = ()
     heavy: bool = False  # left out of --quick, since another case of the row is there
+
+    def rounds(self, asked: int) -> int:
+        """How many rounds of timing: those asked for, but three at most where no target is of time."""
+        timed = any(target.measure == "time" for target in self.targets)
+        return asked if timed else min(asked, 3)

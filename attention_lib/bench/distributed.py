@@ -106,11 +106,11 @@ def report(length: int) -> bool:
             worst = compare(length, causal=causal, device=device)
             passed.append(max(worst) <= TOLERANCE)
             if dist.get_rank() == 0:
-                held = f"{length // size} of {length} tokens" if name == "ring" else f"{HEADS // size} of {HEADS} heads"
-                print(
-                    f"{size} processes, {name:5} {'causal' if causal else '':6}: each holds {held}; "
-                    f"output and gradients equal to one process's: {passed[-1]}"
+                share = (
+                    f"{length // size} of {length} tokens" if name == "ring" else f"{HEADS // size} of {HEADS} heads"
                 )
+                title = f"{name}, causal" if causal else name
+                print(f"{title:13s}: {size} processes with {share} each; equal to one: {passed[-1]}")
     return all(passed)
 
 

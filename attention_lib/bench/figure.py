@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attention_lib.bench.verdict import Verdict
+from attention_lib.bench.verdict import Verdict, names
 from attention_lib.errors import OptionError
 from attention_lib.plot import Picture, bars
 
@@ -13,14 +13,15 @@ __all__ = ["draw", "save"]
 
 def draw(verdicts: list[Verdict]) -> Picture:
     """One bar a target of time or memory: measured over required, 1 where the target is just reached."""
-    shown = [each for each in verdicts if each.ratios and each.row != 13]
+    named = dict(zip(names(verdicts), verdicts, strict=True))
+    shown = {name: each for name, each in named.items() if each.ratios and each.row != 13}
     if not shown:
         raise OptionError("nothing was measured that could be drawn; choose rows that have targets of their own")
-    reached = [min(each.ratios.values()) / each.required for each in shown]
-    missed = sum(each.verdict == "missed" for each in shown)
+    reached = [min(each.ratios.values()) / each.required for each in shown.values()]
+    missed = sum(each.verdict == "missed" for each in shown.values())
     return bars(
         reached,
-        labels=[f"{each.row}. {each.title}: {each.target}" for each in shown],
+        labels=[f"{name} {'memory' if 'memory' in each.target else 'time'}" for name, each in shown.items()],
         x_label="measured / required",
         reference={"target": 1.0},
         alt=f"Of {len(shown)} targets of time and memory, {len(shown) - missed} are reached: their bars end at 1 or "

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from attention_lib.bench.measure import Measured, Variant
 from attention_lib.bench.roof import Roof
 from attention_lib.bench.run import Report
+from attention_lib.bench.verdict import names
 
 __all__ = ["as_columns", "as_text", "megabytes", "milliseconds"]
 
@@ -75,9 +76,9 @@ def _case(case: Measured, roof: Roof) -> str:
 
 def _verdicts(report: Report) -> str:
     rows = [("row", "case", "target", "measured", "verdict")]
-    for each in report.verdicts:
+    for name, each in zip(names(report.verdicts), report.verdicts, strict=True):
         word = f"{each.verdict}: {each.why}" if each.why else each.verdict
-        rows.append((str(each.row), each.title, each.target, each.measured(), word))
+        rows.append((name, each.title, each.target, each.measured(), word))
     counts = {
         word: sum(each.verdict == word for each in report.verdicts) for word in ("met", "tie", "missed", "not measured")
     }

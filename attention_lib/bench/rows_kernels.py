@@ -34,7 +34,8 @@ def kernels(setting: Setting, *, dtype: torch.dtype, tf32: bool = False) -> Buil
     )
     for name in peers.BACKENDS:
         built.offer(name, functools.partial(_forced, name, qkv, tf32))
-    built.offer("flex_attention", lambda: _with_tf32(tf32, peers.flex(setting, _past, *qkv)))
+    if on_gpu:
+        built.offer("flex_attention", lambda: _with_tf32(tf32, peers.flex(setting, _past, *qkv)))
     return built
 
 

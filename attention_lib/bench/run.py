@@ -67,7 +67,7 @@ def run_bench(
     Args:
         cases: Of the table.
         setting: Device and size.
-        rounds: Timings of every variant for each number of threads.
+        rounds: Timings of every variant for each number of threads; three are enough where no target is of time.
         thread_counts: Numbers of torch threads.
         growth: Whether to measure the slopes of row 13.
         command: What was typed, for the record.
@@ -81,8 +81,8 @@ def run_bench(
     measured, verdicts = [], []
     for case in cases:
         result = measure_case(
-            case, setting, rounds=rounds, thread_counts=thread_counts, least=0.003 if setting.quick else 0.02,
-            most=1.5 if setting.quick else math.inf,
+            case, setting, rounds=case.rounds(rounds), thread_counts=thread_counts,
+            least=0.003 if setting.quick else 0.02, most=1.5 if setting.quick else math.inf,
             tick=functools.partial(tick, case.title),
         )  # fmt: skip
         measured.append(result)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from attention_lib.bench.case import OURS, Target
 from attention_lib.bench.measure import Measured, Variant
 
-__all__ = ["TIE", "Verdict", "judge"]
+__all__ = ["TIE", "Verdict", "judge", "names", "words"]
 
 TIE = 0.05  # a ratio this close to 1 is no difference
 ERROR = Target("error", "", 0.5)  # row 13: an error of at most twice that of SDPA, in every case
@@ -59,6 +59,28 @@ def words(target: Target) -> str:
         return f"at most {1 / target.factor:.3g}x the time of {target.peer}"
     share = f"{1 / target.factor:.3g}x" if target.factor <= 1 else f"1/{target.factor:g}"
     return f"at most {share} the {target.measure} of {target.peer}"
+
+
+def names(verdicts: list[Verdict]) -> list[str]:
+    """A short name for each: its row, and a letter where the row has several.
+
+    Example:
+        >>> names([Verdict(row, "", "", {}, "met") for row in (1, 5, 5)])
+        ['1', '5a', '5b']
+    """
+    rows = [each.row for each in verdicts]
+    seen: dict[int, int] = {}
+    found = []
+    for row in rows:
+        letter = seen.get(row, 0)
+        seen[row] = letter + 1
+        found.append(f"{row}{_letters(letter)}" if rows.count(row) > 1 else str(row))
+    return found
+
+
+def _letters(number: int) -> str:
+    """0, 1, ... 25, 26 as a, b, ... z, aa."""
+    return (_letters(number // 26 - 1) if number >= 26 else "") + chr(ord("a") + number % 26)
 
 
 def _one(measured: Measured, target: Target) -> Verdict:

@@ -66,7 +66,7 @@ def _lengths(first: int, last: int) -> list[int]:
 
 BUDGETS = {
     "smoke": Budget(
-        3,
+        1,
         {"weights stored": _lengths(9, 11), **{name: _lengths(11, 13) for name in ("dense", "window", "cached step")}},
     ),
     "full": Budget(

@@ -40,14 +40,17 @@ def machine_lines(record: dict) -> list[str]:
 
 def verdict_lines(record: dict) -> list[str]:
     """A table: one row a target of time, memory or growth; errors are summed up below it."""
+    from attention_lib.bench.verdict import names
+
     lines = ["| row | case | target | measured | verdict |", "|---|---|---|---|---|"]
     errors = []
-    for each in verdicts_of(record):
+    verdicts = verdicts_of(record)
+    for name, each in zip(names(verdicts), verdicts, strict=True):
         if " the error of " in each.target:
             errors.append(each)
             continue
         word = f"{each.verdict}: {each.why}" if each.why else each.verdict
-        lines.append(f"| {each.row} | {each.title} | {each.target} | {each.measured()} | {word} |")
+        lines.append(f"| {name} | {each.title} | {each.target} | {each.measured()} | {word} |")
     met = sum(each.verdict == "met" for each in errors)
     worst = [f"{each.title} ({1 / min(each.ratios.values()):.2f} times)" for each in errors if each.verdict == "missed"]
     return [

@@ -11,10 +11,10 @@ from attention_lib.bench import distributed
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPECTED = """\
-2 processes, ring        : each holds 32 of 64 tokens; output and gradients equal to one process's: True
-2 processes, ring  causal: each holds 32 of 64 tokens; output and gradients equal to one process's: True
-2 processes, heads       : each holds 4 of 8 heads; output and gradients equal to one process's: True
-2 processes, heads causal: each holds 4 of 8 heads; output and gradients equal to one process's: True
+ring         : 2 processes with 32 of 64 tokens each; equal to one: True
+ring, causal : 2 processes with 32 of 64 tokens each; equal to one: True
+heads        : 2 processes with 4 of 8 heads each; equal to one: True
+heads, causal: 2 processes with 4 of 8 heads each; equal to one: True
 """
 
 

@@ -11,6 +11,8 @@ sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "tools")]
 
 import benchmarks  # noqa: E402 - the line above makes it importable
 
+from attention_lib.bench.table import CASES  # noqa: E402
+
 RECORD = ROOT / "book" / "results" / "benchmarks.json"
 
 
@@ -24,9 +26,10 @@ def test_the_recorded_run_is_a_full_one(record):
     assert record["threads"] == [1, 2]
     assert not record["quick"]
     assert {verdict["row"] for verdict in record["verdicts"]} == set(range(1, 15))
-    assert all(
-        len(taken) >= 9 for case in record["cases"] for each in case["variants"] for taken in each["seconds"].values()
-    )
+    untimed = [case.title for case in CASES if case.rounds(9) < 9]
+    for case in record["cases"]:
+        rounds = [len(taken) for each in case["variants"] for taken in each["seconds"].values()]
+        assert min([*rounds, 9]) >= (3 if case["title"] in untimed else 9), case["title"]
     assert record["growth"]["lengths"]["window"][-1] == 65_536
 
 
