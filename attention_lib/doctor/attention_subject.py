@@ -97,6 +97,7 @@ class AttentionSubject(Subject):
             S = L = L if size < 2 else 37
         axes = {"B": B, "H": H, "L": L, "S": S, "d_k": d_k, "d_v": d_k if layout.same_width else d_v} | overrides
         B, H = (axes["B"] if layout.rank >= 3 else 1), (axes["H"] if layout.rank == 4 else 1)
+        axes["d_v"] = axes["d_k"] if layout.same_width else axes["d_v"]
         return {
             "query": normal(B, H, axes["L"], axes["d_k"], generator=generator),
             "key": normal(B, H, axes["S"], axes["d_k"], generator=generator),

@@ -37,7 +37,7 @@ def check(subject: Subject, explained: list[tuple[Layout, Recipe]], report: Repo
     if subject.takes_mask and not _NO_MASK & set(report.findings):
         check_empty_rows(subject, layout, recipe, report)
     check_half_precision(subject, layout, report)
-    if "differs" not in report.findings:
+    if not {"differs", "state-kept"} & set(report.findings):
         _gradients(subject, layout, recipe, report)
     check_training(subject, layout, recipe, report)
     _returned_weights(subject, layout, recipe, report)
@@ -54,7 +54,9 @@ def randomness(subject: Subject, layout: Layout, tensors: dict[str, Tensor], cas
     """Call again with the same seed, after other inputs, and with another seed."""
     again, other = (subject.run(tensors, layout, seed=seed) for seed in (0, 1))
     first = cases[0].target
-    if (moved := _difference(again, first)) > 1e-6:
+    if again.failure is not None and again.failure.reason == "raised":
+        report.add("state-kept", f"The same input raises an error after other calls: {again.failure.message}")
+    elif (moved := _difference(again, first)) > 1e-6:
         text = f"The same input gives another output after other calls; it moves by up to {moved:.2f}."
         report.add("state-kept", text)
     elif (moved := _difference(other, first)) > 1e-6:

@@ -18,7 +18,7 @@ from attention_lib.doctor.inputs import normal
 from attention_lib.doctor.linears import Matrix
 from attention_lib.doctor.modes import backward, weighting
 from attention_lib.doctor.module_facts import by_role, fewer, plain, says_causal
-from attention_lib.doctor.pipeline import Case, Material, Recipe, Sizes, evaluate, scores_of
+from attention_lib.doctor.pipeline import Case, Material, Menu, Recipe, Sizes, evaluate, scores_of
 from attention_lib.doctor.projections import Projections, count_heads, find_projections
 from attention_lib.doctor.properties import HEADS_PROPERTIES
 from attention_lib.doctor.replies import Reply
@@ -48,6 +48,8 @@ class HeadsSubject(Subject):
     own: bool = True
     batch_first: bool = True
     grouped: int = 1
+    inner: int = 0
+    heads_unknown: bool = False
     qk_norms: dict[str, nn.Module] = field(default_factory=dict)
     pre_norm: nn.Module | None = None
     post_norm: nn.Module | None = None
@@ -60,16 +62,20 @@ class HeadsSubject(Subject):
         if found is None:
             raise NoProjections("fewer than three projection matrices were found in the module")
         self.projections = found
-        self._count(module)
+        try:
+            self._count(module)
+        except RuntimeError as error:
+            raise NoProjections(f"its projections are no plain linear maps: {error}") from error
         if self.own:
             module.to(torch.float64)
             self._randomise(module)
         self.device = next(module.parameters()).device
         self._look_for_declarations(module)
-        self._set_menu(cross="key" in self.binding.roles or "context" in self.binding.roles)
+        self._set_menu(self.cross)
 
     def _count(self, module: nn.Module) -> None:
         inner = self.matrices()["query"][0].shape[0]
+        self.inner = inner
         self.num_heads = self.declared.num_heads or count_heads(module, self.projections, inner)
         if self.num_heads and not self.declared.num_heads:  # fused matrices have a layout by heads
             again = find_projections(module, self.declared.projections, self.num_heads)
@@ -78,8 +84,27 @@ class HeadsSubject(Subject):
             self.projections.shared_by_heads = True
             self.always_flagged.append(("input-split", self._split_text(inner)))
         if self.num_heads is None:
-            self.num_heads = 1
-            self.notes.append("the number of heads was not found on the module; it is taken for 1 (num_heads=...)")
+            self.num_heads, self.heads_unknown = 1, True
+
+    def counts(self) -> Iterator[int]:
+        """Numbers of heads to try on a module that does not say: its own whole numbers, then all that divide."""
+        assert self.module is not None
+        own = [n for part in self.module.modules() for n in vars(part).values() if isinstance(n, int)]
+        for count in dict.fromkeys([*own, *range(2, self.inner)]):
+            if self.heads_unknown and 1 < count < self.inner and self.inner % count == 0:
+                yield int(count)
+
+    def take_heads(self, count: int) -> None:
+        """Suppose that the module has this many heads; a fused matrix has its layout by heads."""
+        assert self.module is not None
+        self.num_heads = count
+        found = find_projections(self.module, self.declared.projections, count)
+        self.projections = found or self.projections
+        self._set_menu(self.cross)
+
+    @property
+    def cross(self) -> bool:
+        return "key" in self.binding.roles or "context" in self.binding.roles
 
     def _d_model_by_output(self) -> int:
         output = self.matrices().get("output")
@@ -154,8 +179,7 @@ class HeadsSubject(Subject):
         assert self.module is not None
         own = next(self.module.parameters()).dtype
         for dtype in (torch.float64, torch.float32) if self.own else (own,):
-            crossing = ("key" in self.binding.roles or "context" in self.binding.roles) and not self.declared.causal
-            if crossing:
+            if self.cross and not self.declared.causal:
                 yield Layout(4, dtype=dtype, cross=True)
                 yield Layout(4, square=True, dtype=dtype, cross=True)
             yield Layout(4, square=True, same_width=True, dtype=dtype)
@@ -223,6 +247,17 @@ class HeadsSubject(Subject):
         given = {"query": x} | given
         needed = [role for role in ("key", "value") if role in self.binding.roles]
         return given | {role: x for role in needed if role not in self.binding.defaults}
+
+    @property
+    def normed_after(self) -> bool:
+        return self.post_norm is not None
+
+    def more_menus(self) -> Iterator[Menu]:
+        """Biases left out of several projections at once."""
+        steps = ("pair", "value", "finish")
+        without = {s: tuple(o for o in self.menu.steps[s][1:] if o.code == "missing-bias") for s in steps}
+        right = self.menu.only(self.menu.right, "pattern", "scale")
+        yield right.with_options(**{step: (self.menu.steps[step][0], *without[step]) for step in steps})
 
     def reread(self, cases: list[Case]) -> None:
         readings.reread(self, cases)

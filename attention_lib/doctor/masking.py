@@ -7,12 +7,13 @@ from torch import Tensor
 
 from attention_lib.doctor.guard import Failure
 from attention_lib.doctor.inputs import FORMS, Form, random_mask
-from attention_lib.doctor.pipeline import Case, Menu, Option, Recipe
+from attention_lib.doctor.pipeline import Case, Menu, Option, Recipe, distance, evaluate
 from attention_lib.doctor.replies import Reply
 from attention_lib.doctor.report import Report, note_recipe
 from attention_lib.doctor.search import explain, fits
 from attention_lib.doctor.subject import Layout, Subject
 from attention_lib.doctor.unknown import describe_unknown
+from attention_lib.doctor.variants import fitted_mask
 
 __all__ = ["check_masks"]
 
@@ -30,12 +31,20 @@ def check_masks(subject: Subject, explained: list[tuple[Layout, Recipe]], report
     for layout, recipe in explained:
         taken = _taken(subject, layout, recipe, failures)
         wrong = wrong or bool(taken)
-        for form, case in taken[:1] if subject.kind == "multi_head" else taken:
+        for form, case in taken[:1] if subject.kind == "multi_head" else taken + _square_too(subject, layout, recipe):
             _judge_mask(subject, layout, recipe, case, form, report)
         if taken and subject.kind == "multi_head":
             return
     if failures and not wrong and subject.binding.roles:
         report.add("mask-raises", f"{failures[0].message}\n{failures[0].trace}".strip())
+
+
+def _square_too(subject: Subject, layout: Layout, recipe: Recipe) -> list[tuple[Form, Case]]:
+    """A full mask with L = S as well: a transposed one fits only there."""
+    if layout.square or layout.rank == 2:
+        return []
+    found = _forms_taken(subject, layout, recipe, True, True, [])
+    return [(form, case) for form, case in found if not form.only_keys][:1]
 
 
 def _taken(subject: Subject, layout: Layout, recipe: Recipe, failures: list[Failure]) -> list[tuple[Form, Case]]:
@@ -84,9 +93,23 @@ def _one_form(subject: Subject, layout: Layout, recipe: Recipe, form: Form, squa
         if not reply.good:
             return reply.failure
         last = subject.case(tensors, layout, reply, mask)
+        _forgive_padded_queries(subject, recipe, last, form)
         if _right_with_mask(subject, recipe, last, form):
             break
     return last
+
+
+def _forgive_padded_queries(subject: Subject, recipe: Recipe, case: Case, form: Form) -> None:
+    """In self-attention padded tokens are queries too; what comes out for them may be set to zero."""
+    if not form.only_keys or "x" not in case.inputs or case.mask is None:
+        return
+    padded = (~case.mask[:, 0, 0]).expand(case.target.shape[:2])
+    if not bool(padded.any()) or bool((case.target[padded] != 0).any()):
+        return
+    target = torch.where(padded[..., None], evaluate(recipe, case)[0], case.target)
+    if bool(distance(target, evaluate(recipe, case)[0][None])[0] <= case.tolerance):
+        case.target = target
+        subject.notes.append("the outputs of padded queries are set to zero")
 
 
 def _right_with_mask(subject: Subject, recipe: Recipe, case: Case, form: Form) -> bool:
@@ -122,6 +145,10 @@ def _judge_mask(subject: Subject, layout: Layout, recipe: Recipe, case: Case, fo
         if found is not None:
             note_recipe(subject, found, case, report, layout)
             return
+    found = fitted_mask(case, recipe)
+    if found is not None:
+        note_recipe(subject, found, case, report, layout)
+        return
     if report.mistakes:
         report.notes.append("with a mask something more differs: repair the findings above and run the doctor again")
         return

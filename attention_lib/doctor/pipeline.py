@@ -155,7 +155,7 @@ def scores_of(recipe: Recipe, case: Case) -> Tensor:
 def weights_of(recipe: Recipe, case: Case, scores: Tensor) -> Tensor:
     """Steps ``pattern`` to ``norm``, for scores with any extra axes in front."""
     pattern = recipe["pattern"].apply(scores.shape[-2], scores.shape[-1])
-    mask = None if case.mask is None else recipe["reading"].apply(case.mask)
+    mask = None if case.mask is None else recipe["reading"].apply(case.mask, scores.shape[-2])
     before, after = recipe["pattern_mode"].apply
     mask_before, mask_after = recipe["mask_mode"].apply
     if mask is not None:

@@ -13,10 +13,11 @@ from attention_lib.doctor.pipeline import Case, Material, Menu, Option, Recipe
 from attention_lib.doctor.search import explain, fit, fits
 from attention_lib.doctor.subject import Subject
 
-__all__ = ["recognise"]
+__all__ = ["fitted_mask", "recognise"]
 
 _FACTORS = torch.cat([torch.logspace(-2.0, 2.0, 41), -torch.logspace(-2.0, 2.0, 9)]).sort().values.double()
 _CAPS = torch.logspace(-0.5, 2.2, 31).double()
+_PENALTIES = torch.cat([torch.linspace(-20.0, 20.0, 81), torch.logspace(1.4, 4.0, 27) * -1.0]).sort().values.double()
 _BIASES = torch.linspace(-8.0, 8.0, 33).double()
 
 
@@ -37,7 +38,7 @@ def recognise(subject: Subject, case: Case, others: tuple[Case, ...], extra: int
     for base in _bases(case, menu, extra):
         for step, make, grid in _families(base):
             number = fit(case, base, step, make, grid)
-            if number is None or (step == "scale" and number == 0.0):
+            if number is None or (step in ("scale", "mix") and number == 0.0):
                 continue
             fixed = _known_scale(case, base, menu, number) if step == "scale" else None
             if step == "scale" and number < 0.0 and fixed is None:
@@ -50,6 +51,32 @@ def recognise(subject: Subject, case: Case, others: tuple[Case, ...], extra: int
     rotated = tuple(option for option in menu.steps["pair"] if option.code == "variant-rotary")
     turned = menu.only(menu.right, "pattern").with_options(pair=(menu.steps["pair"][0], *rotated))
     return explain(case, menu, 2, others) or explain(case, turned, 2, others, rare=True)
+
+
+def fitted_mask(case: Case, recipe: Recipe) -> Recipe | None:
+    """The recipe with some number that is put in place of blocked scores, or added to them."""
+    for make in _weak_masks():
+        number = fit(case, recipe, "mask_mode", make, _PENALTIES)
+        if number is not None:
+            return recipe.but(mask_mode=_fixed(make, number))
+    return None
+
+
+def _weak_masks() -> Iterator[Callable[[Tensor], Option]]:
+    def filled(n: Tensor) -> Option:
+        return Option("filled", "mask-fill-weak", (lambda s, allowed: torch.where(allowed, s, n), _unchanged))
+
+    def added(n: Tensor) -> Option:
+        return Option("penalty", "mask-fill-weak", (lambda s, allowed: s + n * ~allowed, _unchanged))
+
+    def times(n: Tensor) -> Option:
+        return Option("damped", "mask-after-softmax", (_unchanged, lambda w, allowed: torch.where(allowed, w, n * w)))
+
+    yield from (filled, added, times)
+
+
+def _unchanged(tensor: Tensor, allowed: Tensor) -> Tensor:
+    return tensor
 
 
 def _fits_somehow(
@@ -82,7 +109,7 @@ def _bases(case: Case, menu: Menu, extra: int) -> Iterator[Recipe]:
     yield from (right.but(pair=option) for option in menu.steps["pair"] if option.code == "variant-cosine")
     if not extra:
         return
-    for step in ("norm", "value", "mix", "finish", "pair"):
+    for step in ("scale", "norm", "value", "mix", "finish", "pair"):
         for option in menu.common().steps[step][1:]:
             yield right.but(**{step: option})
 
@@ -90,6 +117,8 @@ def _bases(case: Case, menu: Menu, extra: int) -> Iterator[Recipe]:
 def _families(base: Recipe) -> Iterator[tuple[str, Callable[[Tensor], Option], Tensor]]:
     code = "" if base["pair"].code == "variant-cosine" else "wrong-scale"
     yield "scale", lambda n: Option("fitted", code, lambda sizes: n), _FACTORS
+    if base["mix"].code == "":
+        yield "mix", lambda n: Option("factor", "unnormalised-weights", lambda w, value: n * (w @ value)), _FACTORS
     if base["norm"].code:
         return
     yield "shape", lambda n: Option("softcap", "variant-softcap", lambda s, q, k: n * torch.tanh(s / n)), _CAPS
