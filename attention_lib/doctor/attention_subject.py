@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -40,6 +41,9 @@ def sizes_for(seed: int, size: int) -> tuple[int, int, int, int, int, int]:
         d_k,
         choose([d for d in (5, 9, 11, 13) if d not in (L, S)]),
     )
+
+
+_ANY = Layout(4)
 
 
 def _pair(left: str, right: str) -> Callable[[Material], tuple[Tensor, Tensor]]:
@@ -131,6 +135,20 @@ class AttentionSubject(Subject):
             return cut
 
         return [shorten(axis) for axis in ("B", "H", "S", "L", "d_v", "d_k")]
+
+    def elsewhere(self, case: Case) -> Iterator[tuple[str, str, Case, int]]:
+        """Batch and length exchanged, or heads and length: only what has equal lengths fits."""
+        n = case.sizes
+        text = f"With B = {n.B} and L = {n.L} it computes attention over the {n.B} sequences of the batch."
+        if n.H == 1 and n.B > 1:
+            yield "batch-first-swapped", text, self._exchanged(case, 0), 1
+        if n.H > 1:
+            text = f"With H = {n.H} and L = {n.L} the {n.H} heads of one position attend to each other; no token sees"
+            yield "wrong-heads", f"{text} another one. It expects (B, L, H, d_head).", self._exchanged(case, 1), 1
+
+    def _exchanged(self, case: Case, axis: int) -> Case:
+        tensors = {role: tensor.transpose(axis, 2) for role, tensor in case.inputs.items()}
+        return replace(case, material=self.material(tensors, _ANY), target=case.target.transpose(axis, 2))
 
     def properties(self) -> tuple[Callable[..., str], ...]:
         return ATTENTION_PROPERTIES

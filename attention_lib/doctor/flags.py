@@ -46,7 +46,7 @@ def _judge(subject: Subject, recipe: Recipe, case: Case, report: Report) -> bool
         return True
     menu = subject.menu.with_options(pattern=options)
     found = explain(case, menu.only(causal, "pattern", "pattern_mode"), 2)
-    if found is None or report.mistakes and not found["pattern"].code:
+    if found is None or (report.mistakes and not found["pattern"].code):
         return False
     name = subject.binding.roles["causal"]
     for step in ("pattern", "pattern_mode"):

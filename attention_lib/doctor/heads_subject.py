@@ -17,7 +17,7 @@ from attention_lib.doctor.heads_menu import HeadsMaterial, heads_menu
 from attention_lib.doctor.inputs import normal
 from attention_lib.doctor.linears import Matrix
 from attention_lib.doctor.modes import backward, weighting
-from attention_lib.doctor.module_facts import by_role, fewer, plain, says_causal
+from attention_lib.doctor.module_facts import as_image, by_role, fewer, plain, says_causal
 from attention_lib.doctor.pipeline import Case, Material, Menu, Recipe, Sizes, evaluate, scores_of
 from attention_lib.doctor.projections import Projections, count_heads, find_projections
 from attention_lib.doctor.properties import HEADS_PROPERTIES
@@ -58,13 +58,13 @@ class HeadsSubject(Subject):
         super().__post_init__()
         module = self.module
         assert module is not None
-        found = find_projections(module, self.declared.projections, self.declared.num_heads)
-        if found is None:
-            raise NoProjections("fewer than three projection matrices were found in the module")
-        self.projections = found
         try:
+            found = find_projections(module, self.declared.projections, self.declared.num_heads)
+            if found is None:
+                raise NoProjections("fewer than three projection matrices were found in the module")
+            self.projections = found
             self._count(module)
-        except RuntimeError as error:
+        except (RuntimeError, KeyError) as error:
             raise NoProjections(f"its projections are no plain linear maps: {error}") from error
         if self.own:
             module.to(torch.float64)
@@ -183,6 +183,8 @@ class HeadsSubject(Subject):
                 yield Layout(4, dtype=dtype, cross=True)
                 yield Layout(4, square=True, dtype=dtype, cross=True)
             yield Layout(4, square=True, same_width=True, dtype=dtype)
+            if any(isinstance(part, (nn.Conv1d, nn.Conv2d)) for part in self.module.modules()):
+                yield from (Layout(4, square=True, same_width=True, dtype=dtype, places=n) for n in (1, 2))
 
     def use(self, layout: Layout) -> None:
         if self.own and self.module is not None:
@@ -193,6 +195,7 @@ class HeadsSubject(Subject):
         B = (2 if H != 2 else 3, 4 if H != 4 else 3, 1)[size]
         taken = (H, B, *(weight.shape[0] for weight, _ in self.matrices().values()))
         L, S = [n for n in (*_lengths(self.declared.seed)[size], 9, 13, 15, 6, 3) if n not in taken][:2]
+        S = (6, 15, 35)[size] if layout.places == 2 else S  # a real height and a real width
         B, L, S = (overrides.get(axis, size) for axis, size in (("B", B), ("L", L), ("S", S)))
         matrices = self.matrices()
         if not layout.cross:
@@ -231,12 +234,19 @@ class HeadsSubject(Subject):
     def expected_shape(self, sizes: Sizes, layout: Layout) -> tuple[int, ...]:
         matrices = self.matrices()
         width = matrices["output"][0].shape[0] if "output" in matrices else sizes.H * sizes.d_v
+        if layout.places:
+            return (sizes.B, width, sizes.L) if layout.places == 1 else (sizes.B, width, *as_image(sizes.L))
         return (sizes.B, sizes.L, width) if self.batch_first else (sizes.L, sizes.B, width)
 
     def outward(self, tensor: Tensor, layout: Layout) -> Tensor:
+        if layout.places:
+            moved = tensor.transpose(1, 2)  # (B, d, L)
+            return moved if layout.places == 1 else moved.unflatten(-1, as_image(moved.shape[-1]))
         return tensor if self.batch_first else tensor.transpose(0, 1)
 
     def inward(self, tensor: Tensor, layout: Layout) -> Tensor:
+        if layout.places:
+            return tensor.flatten(2).transpose(1, 2)
         return tensor if self.batch_first else tensor.transpose(0, 1)
 
     def prepare(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -144,7 +144,8 @@ PATTERN_MODES = (
 )
 
 
-MASK_MODES = (*PATTERN_MODES[:2], Option("ignored", "padding-ignored", (_same, _same)), *PATTERN_MODES[2:])  # type: ignore[arg-type]
+_PENALTY = Option("before, penalty", "", (lambda s, allowed: s - 1e9 * ~allowed, _same), rare=True)  # type: ignore[arg-type]
+MASK_MODES = (*PATTERN_MODES[:2], _PENALTY, Option("ignored", "padding-ignored", (_same, _same)), *PATTERN_MODES[2:])  # type: ignore[arg-type]
 
 
 def _last_two_swapped(mask: Tensor, L: int) -> Tensor:

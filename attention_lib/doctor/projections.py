@@ -58,13 +58,15 @@ def find_projections(
     named = _by_name(linears, given or {})
     if given and "output" in given and given["output"] is None:
         named.pop("output", None)
+    elif "output" not in named:
+        named |= _the_one_left(linears, named)
     shapes = {name: tuple(tensor.shape) for name, tensor in module.state_dict(keep_vars=True).items()}
     if "qkv" in named or "kv" in named:
         layouts, used = fused_layouts(named, shapes, num_heads)
         return Projections(layouts[0], True, used, alternatives=layouts[1:]) if layouts else None
     if {"query", "key", "value"} <= set(named):
         return _separate(named, shapes, by_name=True)
-    return _by_order(linears, given, shapes)
+    return _by_order(linears, given, shapes, num_heads)
 
 
 def _by_name(linears: list[Linear], given: Mapping[str, Any]) -> dict[str, list[Linear]]:
@@ -78,6 +80,14 @@ def _by_name(linears: list[Linear], given: Mapping[str, Any]) -> dict[str, list[
         if role is not None:
             named.setdefault(role, []).append(linear)
     return named
+
+
+def _the_one_left(linears: list[Linear], named: dict[str, list[Linear]]) -> dict[str, list[Linear]]:
+    """The only layer whose name says nothing is the output projection, when all others have their roles."""
+    claimed = [linear for parts in named.values() for linear in parts]
+    rest = [linear for linear in linears if linear not in claimed]
+    complete = "qkv" in named or {"query", "kv"} <= set(named) or {"query", "key", "value"} <= set(named)
+    return {"output": rest} if complete and len(rest) == 1 else {}
 
 
 def _separate(named: dict[str, list[Linear]], shapes: Shapes, *, by_name: bool) -> Projections:
@@ -102,8 +112,18 @@ def _turned(part: Linear) -> Linear:
     return replace(part, flip=not part.flip) if part.raw else part
 
 
-def _by_order(linears: list[Linear], given: Mapping[str, Any] | None, shapes: Shapes) -> Projections | None:
+def _three_in_one(linear: Linear, shapes: Shapes) -> bool:
+    shape = shapes[linear.weight]
+    return len(shape) >= 2 and (shape[0] == 3 * shape[1] or shape[1] == 3 * shape[0])
+
+
+def _by_order(
+    linears: list[Linear], given: Mapping[str, Any] | None, shapes: Shapes, num_heads: int | None
+) -> Projections | None:
     """Query, key, value and output in the order in which the module defines them."""
+    if len(linears) in (1, 2) and _three_in_one(linears[0], shapes):
+        layouts, used = fused_layouts({"qkv": linears[:1], "output": linears[1:]}, shapes, num_heads)
+        return Projections(layouts[0], True, used, alternatives=layouts[1:]) if layouts else None
     if len(linears) < 3:
         return None
     named = {role: [linear] for role, linear in zip(("query", "key", "value", "output"), linears, strict=False)}

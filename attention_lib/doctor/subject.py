@@ -46,6 +46,7 @@ class Layout:
         dtype: What the candidate computes in.
         cross: A module takes query, key and value apart.
         rough: It answers in half precision.
+        places: For modules with the features before the places: 1 for (B, d, L), 2 for (B, d, height, width).
     """
 
     rank: int
@@ -54,6 +55,7 @@ class Layout:
     dtype: torch.dtype = torch.float64
     cross: bool = False
     rough: bool = False
+    places: int = 0
 
     @property
     def tolerance(self) -> float:

@@ -24,7 +24,7 @@ def check_training(subject: Subject, layout: Layout, recipe: Recipe, report: Rep
     with subject.dropout(0.5):
         plain = subject.run(many, layout)
         replies = [subject.run(many, layout, train=True, seed=seed) for seed in seeds]
-    if plain.output is None or any(reply.output is None for reply in replies):
+    if plain.output is None or any(reply.output is None for reply in replies) or bool(plain.output.isnan().any()):
         return
     still = plain.output.detach().double()[:1]
     outputs = [reply.output.detach().double() for reply in replies if reply.output is not None]

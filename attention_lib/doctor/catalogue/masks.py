@@ -51,7 +51,8 @@ One key too many, or one too few, of a padded sequence takes part
 
 mask-wrong-sample | 07_masks | mistake
 A sequence gets the mask of another one of the batch
-    Keep the mask's batch axis: (B, 1, 1, S). With heads folded into the batch as (B * H, L, S) repeat each mask H times in a row: `mask.repeat_interleave(H,
+    Keep the mask's batch axis: (B, 1, 1, S).
+    With heads folded into the batch as (B * H, L, S) repeat each mask H times in a row: `mask.repeat_interleave(H,
     dim=0)`, not `repeat`.
 
 causal-misaligned | 12_long_sequences | mistake
