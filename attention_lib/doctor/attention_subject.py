@@ -31,7 +31,8 @@ def sizes_for(seed: int, size: int) -> tuple[int, int, int, int, int, int]:
         return _SIZES[size]
     choose = random.Random(1000 * seed + size).choice
     B, H = choose(((2, 3), (3, 2), (2, 5), (5, 2), (3, 5)))
-    L, S = choose(((5, 7), (3, 7), (7, 11), (5, 11), (7, 13))) if size < 2 else (3, choose((67, 101, 131)))
+    lengths = [(L, S) for L, S in ((5, 7), (3, 7), (7, 11), (5, 11), (7, 13)) if L not in (B, H)]  # no (B, S) is (L, S)
+    L, S = choose(lengths) if size < 2 else (3, choose((67, 101, 131)))
     d_k = choose([d for d in (4, 6, 8, 10, 12) if d != L])
     return (
         (B if size < 2 else 1),

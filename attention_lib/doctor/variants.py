@@ -116,9 +116,11 @@ def _bases(case: Case, menu: Menu, extra: int) -> Iterator[Recipe]:
 
 def _families(base: Recipe) -> Iterator[tuple[str, Callable[[Tensor], Option], Tensor]]:
     code = "" if base["pair"].code == "variant-cosine" else "wrong-scale"
-    yield "scale", lambda n: Option("fitted", code, lambda sizes: n), _FACTORS
-    if base["mix"].code == "":
+    if not base["mix"].code and not base["norm"].code:
         yield "mix", lambda n: Option("factor", "unnormalised-weights", lambda w, value: n * (w @ value)), _FACTORS
+    if base["scale"].code:
+        return
+    yield "scale", lambda n: Option("fitted", code, lambda sizes: n), _FACTORS
     if base["pattern"].name != "none":
         yield from (("pattern_mode", make, _PENALTIES) for make in _weak_masks())
     if base["norm"].code:

@@ -28,7 +28,8 @@ def lengths_hide_queries(queries, keys, values, valid_lens=None):
     return torch.bmm(F.softmax(scores, dim=-1), values)
 
 
-@wrong("mask-transposed", repair=(".transpose(-1, -2))\n", ")\n"))
+@wrong("mask-transposed", repair=(
+    "mask.expand(scores.shape).transpose(-1, -2)", "mask.expand(scores.shape)"))  # fmt: skip
 def transposed_where_that_fits(query, key, value, mask=None):
     scores = query @ key.transpose(-1, -2) / math.sqrt(query.size(-1))
     if mask is not None and scores.shape[-1] == scores.shape[-2]:
