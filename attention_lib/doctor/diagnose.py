@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from attention_lib.doctor.attention_subject import AttentionSubject, attention_menu
+from attention_lib.doctor.baked import bake
 from attention_lib.doctor.build import CannotBuild, build, materialise
 from attention_lib.doctor.examine import examine
 from attention_lib.doctor.findings import Diagnosis
@@ -143,6 +144,7 @@ def _examine_module(candidate: nn.Module, declared: Declared, runner: Runner) ->
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in candidate.parameters()):
         materialise(copy, runner)
     if copy is not candidate:
+        bake(copy, runner)
         return examine(HeadsSubject(copy, runner, declared, "multi_head"))
     return examine(HeadsSubject(candidate, runner, declared, "multi_head", own=False))
 
