@@ -14,8 +14,6 @@ NOT_ALLOWED = {
 
 def _defer_scripts(app, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Defer every script file. What is written into the page itself and needs them waits for them."""
-    if pagename == "search":  # its template adds scripts that are not deferred and must come later
-        return
     for script in context.get("script_files", []):
         attributes = getattr(script, "attributes", {})
         body = attributes.get("body", "")

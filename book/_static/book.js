@@ -15,3 +15,13 @@
 
   document.querySelectorAll(WIDE).forEach((element) => observer.observe(element));
 })();
+
+/* A page from the disk may not read others for the summaries of a search: the titles alone, then, and no error. */
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
+/* Sphinx asks for this function by its name. "W^O" in a query is what the chapters write W_O. */
+var splitQuery = (query) =>
+  query
+    .replace(/\b([A-Za-z])\^\{?([A-Z])\b\}?/g, "$1_$2")
+    .split(/[^\p{Letter}\p{Number}_\p{Emoji_Presentation}]+/gu)
+    .filter((term) => term);
