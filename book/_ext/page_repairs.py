@@ -1,14 +1,14 @@
 """Faults of the theme and of extensions, repaired on each page; templates in ``book/_templates`` do the rest.
 
 Scripts in a page's head hold up the first picture: here they are deferred, which keeps their order. A folded
-cell says "Show a solution" but is announced as "Toggle hidden content": the announcement goes. So does the
-role of a bibliography's entries, which ARIA no longer allows there.
+cell says "Show a solution" but is announced as "Toggle hidden content": the announcement goes. The
+entries of a bibliography, which is a list, are its items.
 """
 
 PAGE_NAME = "DOCUMENTATION_OPTIONS.pagename"
 NOT_ALLOWED = {
     '<summary aria-label="Toggle hidden content">': "<summary>",
-    ' role="doc-biblioentry"': "",
+    ' role="doc-biblioentry"': ' role="listitem"',
 }
 
 

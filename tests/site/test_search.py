@@ -11,6 +11,7 @@ pytestmark = pytest.mark.site
 
 ENTRY = re.compile(r"^- \*(?P<question>.+?)\*(?= |$)(?P<answer>.*)$", re.M)
 LINK = re.compile(r"\.\./(chapters/\w+)\.md")
+DONE = "() => /finished|did not match/.test(document.querySelector('#search-results').innerText)"
 # What somebody types who has the question and not its words. Every entry of the page needs a row.
 WORDS = {
     "What exactly are query, key and value?": "query key value",
@@ -81,7 +82,7 @@ def search(browser, site: Path):
 
     def find(words: str) -> list[str]:
         page.goto(f"{(site / 'search.html').as_uri()}?q={quote(words)}")
-        page.wait_for_function("() => /finished|did not match/.test(document.querySelector('#search-results').innerText)")
+        page.wait_for_function(DONE)
         links = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
         found = [link.removeprefix(f"{site.as_uri()}/").split(".html")[0] for link in links]
         assert errors == []
