@@ -15,7 +15,7 @@ LONGEST = 600
 DROPPED = "a.headerlink, .eqno, script, style, svg, .backrefs, button, .admonition-title"
 
 
-def targets(pages: dict[str, "BeautifulSoup"]) -> set[tuple[str, str]]:  # noqa: F821
+def targets(pages: dict[str, "BeautifulSoup"]) -> set[tuple[str, str]]:
     """Every place inside the book that the text of some page links to: (page, anchor)."""
     found = set()
     for docname, page in pages.items():
@@ -27,7 +27,7 @@ def targets(pages: dict[str, "BeautifulSoup"]) -> set[tuple[str, str]]:  # noqa:
     return found
 
 
-def preview(page: "BeautifulSoup", anchor: str) -> str | None:  # noqa: F821
+def preview(page: "BeautifulSoup", anchor: str) -> str | None:
     """The piece of a page that stands for an anchor, as harmless HTML.
 
     Args:
