@@ -48,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
         "--rows", metavar="N,N-N", help=f"rows of the table, such as 1,5-7; all are 1-{ROW_NUMBERS[-1]}"
     )
     parser.add_argument("--rounds", type=int, help="timings of each variant (9, with --quick 3)")
-    parser.add_argument("--threads", type=int, nargs="+", metavar="N", help="numbers of torch threads (1 2)")
+    parser.add_argument(
+        "--threads", type=int, nargs="+", metavar="N", help="numbers of torch threads (1 2; on a GPU 1)"
+    )
     parser.add_argument("--device", default="cpu", help="cpu (the default) or cuda")
     parser.add_argument("--compile", action="store_true", help="compile flex_attention on a CPU too: takes minutes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
@@ -129,7 +131,8 @@ def _rounds(options: argparse.Namespace) -> int:
 
 def _threads(options: argparse.Namespace) -> list[int]:
     cores = os.cpu_count() or 1
-    threads = [n for n in (1, 2) if n <= cores] if options.threads is None else options.threads
+    usual = [1] if options.device.startswith("cuda") else [n for n in (1, 2) if n <= cores]
+    threads = usual if options.threads is None else options.threads
     for number in threads:
         if not 1 <= number <= cores:
             raise OptionError(f"--threads {number} must be from 1 to {cores}, the processors of this machine")
