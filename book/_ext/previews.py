@@ -15,7 +15,7 @@ LONGEST = 600
 DROPPED = "a.headerlink, .eqno, script, style, svg, .backrefs, button, .admonition-title"
 
 
-def targets(pages: dict[str, "BeautifulSoup"]) -> set[tuple[str, str]]:  # noqa: F821
+def targets(pages: dict[str, "BeautifulSoup"]) -> set[tuple[str, str]]:
     """Every place inside the book that the text of some page links to: (page, anchor)."""
     found = set()
     for docname, page in pages.items():
@@ -27,7 +27,7 @@ def targets(pages: dict[str, "BeautifulSoup"]) -> set[tuple[str, str]]:  # noqa:
     return found
 
 
-def preview(page: "BeautifulSoup", anchor: str) -> str | None:  # noqa: F821
+def preview(page: "BeautifulSoup", anchor: str) -> str | None:
     """The piece of a page that stands for an anchor, as harmless HTML.
 
     Args:
@@ -40,8 +40,8 @@ def preview(page: "BeautifulSoup", anchor: str) -> str | None:  # noqa: F821
     element = page.find(id=anchor)
     if element is None:
         return None
-    if element.name == "span" and not element.get_text(strip=True):  # a label in front of what it names
-        element = element.find_next(["figure", "section", "div", "table"])
+    if element.name == "span" and not element.get_text(strip=True):  # a label, inside a section or before a box
+        element = element.parent if element.parent.name == "section" else element.find_next(["figure", "div", "table"])
     if element.name == "dt":
         return _clean(element.find_next_sibling("dd"))
     if "math" in element.get("class", []) or "citation" in element.get("class", []):
