@@ -8,7 +8,7 @@ PY      = $(VENV)/bin/python
 STAMP   = $(VENV)/.attention-stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help env book notebooks test bench lint serve new-chapter clean
+.PHONY: help env book pdf notebooks test bench lint serve new-chapter clean
 
 help:  ## show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -20,6 +20,9 @@ $(STAMP): pyproject.toml $(wildcard constraints.txt) book/tools/make_env.py
 
 book: $(STAMP)  ## run all chapters and build the website in _build/html
 	$(PY) book/tools/build_site.py
+
+pdf: $(STAMP)  ## the book as one PDF in _build/pdf; needs TeX and names the packages
+	$(PY) book/tools/build_pdf.py
 
 notebooks: $(STAMP)  ## write chapters/notebooks/*.ipynb from the chapters
 	$(PY) book/tools/execute.py

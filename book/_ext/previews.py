@@ -40,8 +40,8 @@ def preview(page: "BeautifulSoup", anchor: str) -> str | None:
     element = page.find(id=anchor)
     if element is None:
         return None
-    if element.name == "span" and not element.get_text(strip=True):  # a label in front of what it names
-        element = element.find_next(["figure", "section", "div", "table"])
+    if element.name == "span" and not element.get_text(strip=True):  # a label, inside a section or before a box
+        element = element.parent if element.parent.name == "section" else element.find_next(["figure", "div", "table"])
     if element.name == "dt":
         return _clean(element.find_next_sibling("dd"))
     if "math" in element.get("class", []) or "citation" in element.get("class", []):

@@ -25,3 +25,8 @@ var splitQuery = (query) =>
     .replace(/\b([A-Za-z])\^\{?([A-Z])\b\}?/g, "$1_$2")
     .split(/[^\p{Letter}\p{Number}_\p{Emoji_Presentation}]+/gu)
     .filter((term) => term);
+
+/* On paper nobody can open a fold. */
+addEventListener("beforeprint", () => {
+  document.querySelectorAll("details").forEach((fold) => (fold.open = true));
+});

@@ -69,7 +69,8 @@
   function follow() {
     if (!shown) return;
     const at = shown.getClientRects()[0];
-    if (at.bottom < 0 || at.top > innerHeight) close();
+    const gone = at.bottom < 0 || at.top > innerHeight;
+    if (gone && document.activeElement !== shown) close(); // a focused link may still be scrolling into view
     else place(shown);
   }
 
