@@ -106,7 +106,7 @@ def _places() -> list[str]:
 
 
 def _bubblewrap(stage: str, hidden: Sequence[str]) -> list[str]:
-    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--tmpfs", "/tmp"]
     for place in _places():
         command += ["--ro-bind", place, place]
     for place in ("/bin", "/sbin", "/lib", "/lib32", "/lib64"):
@@ -115,7 +115,7 @@ def _bubblewrap(stage: str, hidden: Sequence[str]) -> list[str]:
         elif os.path.isdir(place):
             command += ["--ro-bind", place, place]
     command += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev"]
-    command += ["--tmpfs", "/tmp", "--ro-bind", stage, stage, "--chdir", "/tmp"]
+    command += ["--ro-bind", stage, stage, "--chdir", "/tmp"]
     for place in hidden:
         if os.path.isdir(place) and any(Path(place).is_relative_to(p) for p in _places()):
             command += ["--tmpfs", place]
