@@ -34,9 +34,9 @@ from attention_lib.version import __version__
 
 
 def __getattr__(name: str) -> object:
-    """Import ``attention_lib.doctor`` when it is first asked for: it is larger than the rest of the library."""
-    if name == "doctor":
-        return importlib.import_module("attention_lib.doctor")
+    """Import a large room when it is first asked for: the doctor, and the two that draw and need matplotlib."""
+    if name in ("doctor", "plot", "viz"):
+        return importlib.import_module(f"attention_lib.{name}")
     raise AttributeError(f"module 'attention_lib' has no attribute {name!r}")
 
 

@@ -13,7 +13,7 @@ FLOORS = [
     ["errors"], ["shapes"], ["axes"], ["memory"], ["runtime"], ["reference"], ["version"],
     ["steps"], ["paths"], ["attention"], ["averaged", "ragged"], ["masks"], ["layers"],
     ["models", "tasks", "training"], ["experiments"],
-    ["plot", "viz"], ["bench"], ["doctor"], ["exercises", "coursework"],
+    ["plot"], ["viz"], ["bench"], ["doctor"], ["exercises", "coursework"],
 ]  # fmt: skip
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 OUTSIDE = {"torch", "numpy", "tqdm"}

@@ -89,6 +89,9 @@ def bind(function: Callable[..., Any], kind: str) -> Binding:
     except (TypeError, ValueError):
         return Binding(function)
     parameters = list(signature.parameters.values())
+    kinds = {p.kind for p in parameters}
+    if kind == "attention" and kinds == {inspect.Parameter.VAR_KEYWORD}:
+        return Binding(function, {role: role for role in ("query", "key", "value")})
     plain = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not plain:
         return Binding(function)

@@ -147,7 +147,7 @@ def _true_dtype(layout: Layout, reply: Reply, report: Report) -> Layout:
         report.add("precision-lost", text)
         return replace(layout, dtype=torch.float32)
     report.add("wrong-dtype", text)
-    return layout
+    return replace(layout, rough=reply.dtype in (torch.float16, torch.bfloat16))
 
 
 def _nothing_worked(

@@ -45,6 +45,8 @@ class Layout:
         same_width: Values are as wide as keys.
         dtype: What the candidate computes in.
         cross: A module takes query, key and value apart.
+        rough: It answers in half precision.
+        places: For modules with the features before the places: 1 for (B, d, L), 2 for (B, d, height, width).
     """
 
     rank: int
@@ -52,9 +54,13 @@ class Layout:
     same_width: bool = False
     dtype: torch.dtype = torch.float64
     cross: bool = False
+    rough: bool = False
+    places: int = 0
 
     @property
     def tolerance(self) -> float:
+        if self.rough:
+            return 2e-2
         return 1e-5 if self.dtype == torch.float64 else 1e-4
 
     def __str__(self) -> str:
@@ -164,6 +170,10 @@ class Subject:
         """The same gradients of a recipe."""
         raise NotImplementedError
 
+    def more_menus(self) -> Iterator[Menu]:
+        """Small menus with rare options that are worth combining with each other."""
+        return iter(())
+
     # The same for all kinds.
 
     def generator(self, step: int) -> torch.Generator:
@@ -204,11 +214,13 @@ class Subject:
             self._add_mask(handed, mask, form, dtype or layout.dtype, self.number)
         self._add_filler(handed, sizes, dtype or layout.dtype)
         self._add_declared(handed)
+        masks = {r: handed[r] for r in ("mask", "padding", "lengths") if isinstance(handed.get(r), Tensor)}
+        before |= {role: tensor.clone() for role, tensor in masks.items()}
         args, kwargs = self.binding.arguments(handed, sizes)
         with training_kept(self.module, train), dropout_silenced(self.silent):
             value = self.runner.call(self.function, *args, seed=seed, **kwargs)
         reply = read(value, self.expected_shape(sizes, layout), (sizes.L, sizes.S))
-        reply.mutated = tuple(role for role in before if not _equal(before[role], given[role].detach()))
+        reply.mutated = tuple(r for r, t in (given | masks).items() if not _equal(before[r], t.detach()))
         self.mutated |= set(reply.mutated)
         if reply.output is not None:
             reply.output = self.inward(reply.output, layout)
@@ -240,6 +252,11 @@ class Subject:
     def can_train(self) -> bool:
         """Whether there is a training mode: the candidate is a module."""
         return self.module is not None
+
+    @property
+    def normed_after(self) -> bool:
+        """Whether a normalisation follows on the output."""
+        return False
 
     @contextmanager
     def dropout(self, probability: float) -> Iterator[None]:

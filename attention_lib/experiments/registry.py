@@ -26,6 +26,7 @@ NAMES = (
     "sequence_reversal",
     "step_cost",
     "thread_speedup",
+    "tiny_induction",
     "training_checks",
     "two_relation_heads",
     "warmup_training",

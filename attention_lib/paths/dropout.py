@@ -182,7 +182,15 @@ class _Pieces(torch.autograd.Function):
             scores -= share[head][..., rows, :]
             scores *= weights  # the gradient of the scores
             to_query[head][..., rows, :] = (scores @ k) * plan.factor
-            to_key[head][..., keys, :] += scores.transpose(-2, -1) @ q
+            _add_product(to_key[head][..., keys, :], scores.transpose(-2, -1), q)
             weights *= kept
-            to_value[head][..., keys, :] += weights.transpose(-2, -1) @ from_output
+            _add_product(to_value[head][..., keys, :], weights.transpose(-2, -1), from_output)
         return to_query, to_key, to_value, None, None
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """``total += left @ right``, for one head without a table in between."""
+    if total.ndim == 2:
+        total.addmm_(left, right)
+    else:
+        total += left @ right

@@ -59,7 +59,7 @@ class ClaimsLedger(SphinxDirective):
         self.env.note_reread()  # records change when chapters run, not when this page changes
         claims = yaml.safe_load((root / "book" / "claims.yml").read_text("utf-8"))
         places = guards(Book(root))
-        lines = ["| | the claim | verdict | measured here | where |", "|---|---|---|---|---|"]
+        lines = ["| no. | the claim | verdict | measured here | where |", "|---|---|---|---|---|"]
         for number, text in claims.items():
             lines += self._rows(number, text, places.get(number, []), claims_folder(cache_path(root)))
         container = nodes.container(classes=["claims-ledger"])

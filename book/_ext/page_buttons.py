@@ -1,4 +1,4 @@
-"""The buttons of a page: run it in Colab, download its notebook, edit it, report an error.
+"""The buttons of a page: run it in Colab, download its notebook or the whole book, edit it, report an error.
 
 Jupyter Book points Colab at the ``.md`` source, which Colab cannot open, and offers a notebook full of raw
 MyST. Here both are the generated notebook. The repository's address can be overridden by the environment
@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from bookkit.book import Book
+from bookkit.offline import ARCHIVE
 
 NOTEBOOKS = "notebooks"
 
@@ -26,6 +27,7 @@ def _set_buttons(app, pagename: str, templatename: str, context: dict, doctree) 
             button["buttons"] = [b for b in button["buttons"] if b["label"] != "download-source-button"]
             if book.chapter_number(pagename):
                 button["buttons"].insert(0, _download(pagename, context["pathto"]))
+            button["buttons"].append(_offline(context["pathto"]))
     if book.chapter_number(pagename):
         buttons.insert(0, _colab(book.colab_url(pagename)))
 
@@ -38,6 +40,17 @@ def _download(pagename: str, pathto) -> dict:
         "icon": "fas fa-code",
         "tooltip": "Download this chapter as a notebook",
         "label": "download-notebook-button",
+    }
+
+
+def _offline(pathto) -> dict:
+    return {
+        "type": "link",
+        "url": pathto(ARCHIVE, 1),
+        "text": "Whole book, .zip",
+        "icon": "fas fa-file-zipper",
+        "tooltip": "Download this site to read it offline",
+        "label": "download-archive-button",
     }
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from bookkit.book import ROOT, Book
 from bookkit.errors import BookError
 from bookkit.execution import settle_cache
+from bookkit.offline import write_archive
 from execute import execute_chapters
 from notebooks import write_notebooks
 
@@ -47,6 +48,10 @@ def build(root: Path, verbose: bool = False) -> int:
         print("site: FAILED; each WARNING above is an error, with its file and line", file=sys.stderr)
     else:
         index = root / "_build" / "html" / "index.html"
+        archive = write_archive(index.parent)
+        print(
+            f"site: {archive.relative_to(root)}, {archive.stat().st_size / 1e6:.1f} MB, is the same site to take along"
+        )
         print(f"site: done in {time.perf_counter() - start:.1f} s; open {index.relative_to(root)}")
     return status
 

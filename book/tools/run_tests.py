@@ -44,6 +44,7 @@ def _tool(*words: str) -> tuple[str, ...]:
 
 # Notebooks run as a reader runs them: figures as PNG alone, yet one thread and no progress bars.
 NOTEBOOK_ENVIRONMENT = {key: value for key, value in ENVIRONMENT.items() if key != "ATTENTION_FIGURES"}
+LIGHTHOUSE = "tests/site/test_lighthouse.py"
 FAST = "not bad_input and not site and not slow"
 CHECKS = [
     Check("lint", _module("ruff", "check", ".")),
@@ -58,7 +59,8 @@ CHECKS = [
         environment=NOTEBOOK_ENVIRONMENT,
     ),
     Check("site build", _tool("build_site.py")),
-    Check("site", _pytest("site", *PARALLEL, "tests/site")),
+    Check("site", _pytest("site", *PARALLEL, f"--ignore={LIGHTHOUSE}", "tests/site")),
+    Check("lighthouse", _pytest("site", LIGHTHOUSE), slow=True),  # alone: a busy machine counts against the page
     Check("slow", _pytest("slow and not site", "tests"), slow=True),
 ]
 

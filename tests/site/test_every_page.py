@@ -72,8 +72,9 @@ def test_every_page_is_quiet_and_drawn(browser, address: str, site: Path, names:
     assert [fault for name in names for fault in watched.visit(name)] == []
 
 
-def test_no_page_scrolls_sideways_on_a_phone(browser, address: str, names: list[str]):
-    watched = Watched(browser, address, width=360)
+@pytest.mark.parametrize("width", [360, 320])
+def test_no_page_scrolls_sideways_on_a_phone(browser, address: str, names: list[str], width: int):
+    watched = Watched(browser, address, width=width)
     wide = []
     for name in names:
         watched.visit(name)
