@@ -8,7 +8,7 @@ PY      = $(VENV)/bin/python
 STAMP   = $(VENV)/.attention-stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help env book pdf notebooks test lint serve new-chapter clean
+.PHONY: help env book pdf notebooks test bench coursework-audit lint serve new-chapter clean
 
 help:  ## show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -27,9 +27,16 @@ pdf: $(STAMP)  ## the book as one PDF in _build/pdf; needs TeX and names the pac
 notebooks: $(STAMP)  ## write chapters/notebooks/*.ipynb from the chapters
 	$(PY) book/tools/execute.py
 	$(PY) book/tools/notebooks.py
+	$(PY) book/tools/coursework.py
 
 test: $(STAMP)  ## lint, unit tests, notebooks' values, the site in a browser
 	$(PY) book/tools/run_tests.py
+
+bench: $(STAMP)  ## speed beside torch and others: make bench ARGS=--quick (about a minute)
+	$(PY) -m attention_lib.bench $(ARGS)
+
+coursework-audit: $(STAMP)  ## the coursework's long run: all corpora, as root and as a user
+	$(PY) book/tools/coursework_audit.py
 
 lint: $(STAMP)  ## style, format and types only
 	$(PY) book/tools/run_tests.py --only lint --only format --only types

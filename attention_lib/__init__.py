@@ -8,7 +8,8 @@ import importlib
 
 from attention_lib import masks, reference
 from attention_lib.attention import AttentionOutput, attention, attention_weights
-from attention_lib.errors import AttentionError, MaskError, OptionError, ShapeError
+from attention_lib.averaged import averaged_weights
+from attention_lib.errors import AttentionError, AttentionMemoryError, MaskError, OptionError, ShapeError
 from attention_lib.layers.additive import AdditiveScores
 from attention_lib.layers.blocks import DecoderLayer, EncoderLayer
 from attention_lib.layers.cache import KVCache
@@ -22,6 +23,7 @@ from attention_lib.models.language_model import LanguageModel
 from attention_lib.models.mobilevit import MobileViTBlock
 from attention_lib.models.seq2seq import Seq2Seq
 from attention_lib.models.transformer import Transformer
+from attention_lib.ragged import ragged_attention
 from attention_lib.runtime import default_device, seed_everything
 from attention_lib.steps.heads import merge_heads, split_heads
 from attention_lib.steps.masks import causal_mask, combine_masks, padding_mask, window_mask
@@ -32,9 +34,9 @@ from attention_lib.version import __version__
 
 
 def __getattr__(name: str) -> object:
-    """Import ``attention_lib.doctor`` when it is first asked for: it is larger than the rest of the library."""
-    if name == "doctor":
-        return importlib.import_module("attention_lib.doctor")
+    """Import a large room when it is first asked for: the doctor, and the two that draw and need matplotlib."""
+    if name in ("doctor", "plot", "viz"):
+        return importlib.import_module(f"attention_lib.{name}")
     raise AttributeError(f"module 'attention_lib' has no attribute {name!r}")
 
 
@@ -44,6 +46,7 @@ __all__ = [
     "RNN",
     "AdditiveScores",
     "AttentionError",
+    "AttentionMemoryError",
     "AttentionOutput",
     "DecoderLayer",
     "EncoderLayer",
@@ -64,6 +67,7 @@ __all__ = [
     "__version__",
     "attention",
     "attention_weights",
+    "averaged_weights",
     "causal_mask",
     "combine_masks",
     "default_device",
@@ -73,6 +77,7 @@ __all__ = [
     "masks",
     "merge_heads",
     "padding_mask",
+    "ragged_attention",
     "reference",
     "seed_everything",
     "split_heads",

@@ -8,15 +8,24 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_lib.axes import check_attention, check_query_key, check_window
+from attention_lib.axes import check_attention, check_dropout, check_query_key, check_window
 from attention_lib.errors import OptionError
+from attention_lib.memory import room_for
+from attention_lib.paths.dropout import Seen, fits_pieces, piecewise_dropout
 from attention_lib.paths.explicit import explicit_attention, explicit_weights
 from attention_lib.paths.fused import fused_attention
-from attention_lib.paths.grouped import expand_groups
+from attention_lib.paths.grouped import expand_groups, fits_fold, folded_attention
+from attention_lib.paths.windowed import fits_window, windowed_attention
 from attention_lib.shapes import Bool, Float
-from attention_lib.steps.masks import allowed_by_position, check_mask
+from attention_lib.steps.masks import allowed_by_position, check_mask, restrict
 
 __all__ = ["AttentionOutput", "attention", "attention_weights"]
+
+_LESS = (
+    "attention(..., window=w) without need_weights takes memory in proportion to the length, and so does causal=True "
+    "with as many queries as keys; attention_weights(rows=[...]) gives single rows"
+)
+_FEWER_ROWS = "ask for fewer rows: rows=[...]"
 
 
 class AttentionOutput(NamedTuple):
@@ -52,7 +61,8 @@ def attention(
         causal: Queries see no later position; the L queries are the last L of the S positions.
         window: A query sees exactly this many keys, itself included: behind it when causal, else around it.
         scale: Factor on the dot products; None is ``1 / sqrt(d_k)``.
-        dropout_p: Probability, in [0, 1), with which each weight is dropped. Pass 0.0 outside training.
+        dropout_p: Probability, in [0, 1), with which each weight is dropped. Pass 0.0 outside training. Long sequences
+            take it to the nearest 1/65,536.
         need_weights: Also return the weights, those before dropout.
 
     Returns:
@@ -63,6 +73,7 @@ def attention(
         ShapeError: Axes, dtypes or devices of query, key and value do not fit.
         MaskError: The mask is of integers, ambiguous, or does not broadcast.
         OptionError: ``window`` or ``dropout_p`` is out of range.
+        AttentionMemoryError: A table ``(L, S)``, or ``(..., L, S)`` for weights, is larger than the memory left.
 
     Example:
         >>> query, key = torch.ones(1, 1), torch.tensor([[0.0], [1.0986]])  # scores 0 and ln 3
@@ -74,19 +85,30 @@ def attention(
         Vaswani et al. (2017), Attention Is All You Need, equation 1.
     """
     check_attention(query, key, value)
-    check_window(window)
-    _check_dropout(dropout_p)
+    window = check_window(window)
+    check_dropout(dropout_p)
+    if mask is not None:
+        check_mask(mask, _scores_shape(query, key), query.device)
+    plain, L, S = not (dropout_p or need_weights), query.shape[-2], key.shape[-2]
+    causal = causal and (L != 1 or window is not None)  # a single query, the last, has nothing after it
+    if plain and fits_fold(query, key):  # grouped heads and few queries: decoding
+        mask = _complete_mask(mask, L, S, query.device, causal=causal, window=window)
+        return AttentionOutput(folded_attention(query, key, value, mask, scale=scale))
     key, value = expand_groups(query, key), expand_groups(query, value)
-    L, S = query.shape[-2], key.shape[-2]
-    check_mask(mask, _scores_shape(query, key), query.device)
-    if causal and window is None and mask is None and L == S and not (need_weights or dropout_p):
-        return AttentionOutput(fused_attention(query, key, value, None, causal=True, scale=scale))
-    positions = torch.arange(S - L, S, device=query.device)
-    mask = _complete_mask(mask, positions, S, causal=causal, window=window)
-    if need_weights or dropout_p:
+    if plain and window is not None and fits_window(query, key, mask, window):  # a band much narrower than the table
+        return AttentionOutput(windowed_attention(query, key, value, mask, causal=causal, window=window, scale=scale))
+    if plain and mask is None and window is None and (L == S or not causal):  # no table at all
+        return AttentionOutput(fused_attention(query, key, value, None, causal=causal, scale=scale))
+    if dropout_p and not need_weights and fits_pieces(query, key, value, mask):  # training on long sequences
+        seen = Seen(mask, causal, window)
+        return AttentionOutput(piecewise_dropout(query, key, value, seen, scale=scale, dropout_p=dropout_p))
+    table = (L, S) if plain else _scores_shape(query, key)
+    with room_for(table, query.dtype, query.device, way_out=_LESS):
+        mask = _complete_mask(mask, L, S, query.device, causal=causal, window=window)
+        if plain:
+            return AttentionOutput(fused_attention(query, key, value, mask, causal=False, scale=scale))
         output, weights = explicit_attention(query, key, value, mask, scale=scale, dropout_p=dropout_p)
         return AttentionOutput(output, weights if need_weights else None)
-    return AttentionOutput(fused_attention(query, key, value, mask, causal=False, scale=scale))
 
 
 def attention_weights(
@@ -127,49 +149,52 @@ def attention_weights(
         tensor([[0.5000, 0.5000, 0.0000]])
     """
     check_query_key(query, key)
-    check_window(window)
+    window = check_window(window)
+    shape = _scores_shape(query, key)
+    check_mask(mask, shape, query.device)
+    chosen = _row_indices(rows, shape[-2], query.device)
     key = expand_groups(query, key)
+    with room_for((*shape[:-2], len(chosen), shape[-1]), query.dtype, query.device, way_out=_FEWER_ROWS):
+        return _weights_of_rows(query, key, mask, chosen, causal=causal, window=window, scale=scale)
+
+
+def _weights_of_rows(
+    query: Tensor, key: Tensor, mask: Tensor | None, chosen: Tensor,
+    *, causal: bool, window: int | None, scale: float | None,
+) -> Tensor:  # fmt: skip
     L, S = query.shape[-2], key.shape[-2]
-    check_mask(mask, _scores_shape(query, key), query.device)
-    chosen = _row_indices(rows, L, query.device)
     if mask is not None and mask.ndim >= 2 and mask.shape[-2] == L:
         mask = mask.index_select(-2, chosen)
-    mask = _complete_mask(mask, S - L + chosen, S, causal=causal, window=window)
-    weights = explicit_weights(query.index_select(-2, chosen), key, mask, scale=scale)
-    return weights.to(query.dtype)
+    if causal or window is not None:
+        mask = restrict(mask, allowed_by_position(S - L + chosen, S, causal=causal, window=window))
+    return explicit_weights(query.index_select(-2, chosen), key, mask, scale=scale).to(query.dtype)
 
 
 def _scores_shape(query: Tensor, key: Tensor) -> tuple[int, ...]:
-    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    """``(..., L, S)``, with the query's heads where several of them read one of the key's."""
+    leading = (size if size != 1 else other for size, other in zip(query.shape[:-2], key.shape[:-2], strict=True))
     return (*leading, query.shape[-2], key.shape[-2])
 
 
 def _complete_mask(
-    mask: Tensor | None, positions: Tensor, S: int, *, causal: bool, window: int | None
+    mask: Tensor | None, L: int, S: int, device: torch.device, *, causal: bool, window: int | None
 ) -> Tensor | None:
-    """Fold ``causal`` and ``window`` into the caller's mask, for queries at the given positions."""
+    """Fold ``causal`` and ``window`` into the caller's mask; the queries are the last L of the S positions."""
     if not causal and window is None:
         return mask
-    allowed = allowed_by_position(positions, S, causal=causal, window=window)  # (L, S)
-    if mask is None:
-        return allowed
-    if mask.dtype == torch.bool:
-        return mask & allowed
-    return mask.masked_fill(~allowed, -torch.inf)
+    positions = torch.arange(S - L, S, device=device)
+    return restrict(mask, allowed_by_position(positions, S, causal=causal, window=window))
 
 
 def _row_indices(rows: Sequence[int] | slice | Tensor | None, L: int, device: torch.device) -> Tensor:
     every = torch.arange(L, device=device)
-    if rows is None or isinstance(rows, slice):
-        return every[rows or slice(None)]
+    if rows is None:
+        return every
+    if isinstance(rows, slice):
+        return torch.as_tensor(range(L)[rows], dtype=torch.long, device=device)  # a step may be negative
     chosen = torch.as_tensor(rows, device=device)
     if chosen.ndim != 1 or (chosen.numel() and (chosen.is_floating_point() or chosen.dtype == torch.bool)):
         raise OptionError(f"rows={rows!r} must be a list, a slice or a one-dimensional integer tensor")
     if chosen.numel() and not -L <= int(chosen.min()) <= int(chosen.max()) < L:
         raise OptionError(f"rows={chosen.tolist()} asks for a row outside 0 ... {L - 1}; there are L = {L} queries")
     return every[chosen.long()]
-
-
-def _check_dropout(dropout_p: float) -> None:
-    if not 0.0 <= dropout_p < 1.0:
-        raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping a weight")

@@ -5,11 +5,22 @@ Every message names the axis as the text does, both values, and both shapes.
 
 from __future__ import annotations
 
+import numbers
+
 from torch import Tensor
 
 from attention_lib.errors import OptionError, ShapeError
 
-__all__ = ["check_attention", "check_query_key", "check_window", "shape_of"]
+__all__ = [
+    "check_attention",
+    "check_dropout",
+    "check_query_key",
+    "check_seed",
+    "check_tensor",
+    "check_window",
+    "is_whole",
+    "shape_of",
+]
 
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
@@ -23,6 +34,8 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
     Raises:
         ShapeError: Names the first axis, dtype or device that does not fit.
     """
+    if _alike(query, key, value):  # the most common call needs no more questions
+        return
     check_query_key(query, key)
     _check_kind("query", query, "value", value)
     if key.shape[-2] != value.shape[-2]:
@@ -31,6 +44,15 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
     if key.ndim >= 4 and key.shape[-3] != value.shape[-3]:
         raise _differ("H_kv", "key", key, "value", value, axis=-3)
     _check_leading("key", key, "value", value, grouped=False)
+
+
+def _alike(query: object, key: object, value: object) -> bool:
+    """Whether all three are floating point tensors of one shape, dtype and device, with a width to multiply."""
+    if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
+        return False
+    same = query.shape == key.shape == value.shape and query.dtype == key.dtype == value.dtype
+    fit = query.is_floating_point() and query.ndim >= 2 and query.shape[-1] > 0
+    return fit and same and query.device == key.device == value.device
 
 
 def check_query_key(query: Tensor, key: Tensor, *, grouped: bool = True) -> None:
@@ -52,27 +74,71 @@ def check_query_key(query: Tensor, key: Tensor, *, grouped: bool = True) -> None
     _check_leading("query", query, "key", key, grouped=grouped)
 
 
-def check_window(window: int | None) -> None:
-    """Check that ``window`` is None or a whole number of keys, at least 1.
+def check_window(window: int | None) -> int | None:
+    """``window``, checked to be None or a whole number of keys, at least 1.
 
     Raises:
         OptionError: Anything else.
     """
     if window is None:
-        return
-    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
+        return None
+    if not is_whole(window) or window < 1:
         raise OptionError(
             f"window={window!r} must be a whole number of keys, 1 or more (a query counts itself); "
             "window=None turns it off"
         )
+    return int(window)
+
+
+def check_dropout(dropout_p: float, *, what: str = "a weight") -> None:
+    """Check that a probability of dropping ``what`` is a number in [0, 1).
+
+    Raises:
+        OptionError: Anything else.
+    """
+    if not _is_real(dropout_p) or not 0.0 <= dropout_p < 1.0:
+        raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping {what}")
+
+
+def check_seed(seed: int) -> int:
+    """The seed, checked to be a whole number that torch and NumPy take.
+
+    Raises:
+        OptionError: Anything else.
+    """
+    if not is_whole(seed) or not 0 <= seed < 2**32:
+        raise OptionError(f"seed={seed!r} must be a whole number from 0 to {2**32 - 1}")
+    return int(seed)
+
+
+def is_whole(number: object) -> bool:
+    """Whether it is a whole number, NumPy's included; True and False are not.
+
+    Example:
+        >>> import numpy
+        >>> is_whole(3), is_whole(numpy.int64(3)), is_whole(True), is_whole(3.0)
+        (True, True, False, False)
+    """
+    return type(number) is int or (isinstance(number, numbers.Integral) and not isinstance(number, bool))
+
+
+def _is_real(number: object) -> bool:
+    return type(number) is float or (isinstance(number, numbers.Real) and not isinstance(number, bool))
+
+
+def check_tensor(name: str, candidate: object) -> None:
+    """Check that an argument is a tensor.
+
+    Raises:
+        ShapeError: It is not; the message names ``torch.as_tensor``.
+    """
+    if not isinstance(candidate, Tensor):
+        raise ShapeError(f"{name} is a {type(candidate).__name__}, not a torch.Tensor; use torch.as_tensor({name})")
 
 
 def _check_kind(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
     for label, candidate in ((name, tensor), (other_name, other)):
-        if not isinstance(candidate, Tensor):
-            raise ShapeError(
-                f"{label} is a {type(candidate).__name__}, not a torch.Tensor; use torch.as_tensor({label})"
-            )
+        check_tensor(label, candidate)
         if candidate.ndim < 2:
             raise ShapeError(
                 f"{label} has shape {shape_of(candidate)}; it needs at least two axes, (length, width): "

@@ -1,6 +1,6 @@
 """The library's errors. All are ValueErrors; each message says what came, what was expected, and the way out."""
 
-__all__ = ["AttentionError", "MaskError", "OptionError", "ShapeError"]
+__all__ = ["AttentionError", "AttentionMemoryError", "MaskError", "OptionError", "ShapeError"]
 
 
 class AttentionError(ValueError):
@@ -17,3 +17,7 @@ class MaskError(AttentionError):
 
 class OptionError(AttentionError):
     """An option outside its range, or options that contradict each other."""
+
+
+class AttentionMemoryError(AttentionError, MemoryError):
+    """Sizes whose table of scores does not fit into memory; ``except MemoryError`` catches it too."""

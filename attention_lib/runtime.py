@@ -8,6 +8,7 @@ import random
 import numpy as np
 import torch
 
+from attention_lib.axes import check_seed
 from attention_lib.errors import OptionError
 
 __all__ = ["default_device", "seed_everything"]
@@ -61,21 +62,20 @@ def seed_everything(seed: int) -> torch.Generator:
     every device.
 
     Args:
-        seed: An integer from 0 to 2**32 - 1 (the range NumPy takes).
+        seed: A whole number from 0 to 2**32 - 1 (the range NumPy takes).
 
     Returns:
         A ``torch.Generator`` on the CPU.
 
     Raises:
-        OptionError: ``seed`` is not an integer in that range.
+        OptionError: ``seed`` is not a whole number in that range.
 
     Example:
         >>> first = torch.rand(3, generator=seed_everything(7))
         >>> bool((first == torch.rand(3, generator=seed_everything(7))).all())
         True
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise OptionError(f"seed={seed!r} must be an integer from 0 to {2**32 - 1}")
+    seed = check_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)

@@ -10,10 +10,10 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "attention_lib"
 FLOORS = [
-    ["errors"], ["shapes"], ["axes"], ["runtime"], ["reference"], ["version"],
-    ["steps"], ["paths"], ["attention"], ["masks"], ["layers"],
-    ["models", "tasks", "training"], ["experiments", "bench"],
-    ["plot", "viz"], ["doctor"], ["exercises", "coursework"],
+    ["errors"], ["shapes"], ["axes"], ["memory"], ["runtime"], ["reference"], ["version"],
+    ["steps"], ["paths"], ["attention"], ["averaged", "ragged"], ["masks"], ["layers"],
+    ["models", "tasks", "training"], ["experiments"],
+    ["plot"], ["viz"], ["bench"], ["doctor"], ["exercises", "coursework"],
 ]  # fmt: skip
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 OUTSIDE = {"torch", "numpy", "tqdm"}

@@ -16,6 +16,10 @@ SIGNATURES = {
         "(query, key, value, mask=None, *, causal=False, window=None, scale=None, dropout_p=0.0, need_weights=False)"
     ),
     "attention_weights": "(query, key, mask=None, *, causal=False, window=None, scale=None, rows=None)",
+    "averaged_weights": "(query, key, mask=None, *, causal=False, window=None, scale=None)",
+    "ragged_attention": (
+        "(query, key, value, lengths, *, query_lengths=None, causal=False, window=None, scale=None, dropout_p=0.0)"
+    ),
     "causal_mask": "(L, S=None, *, device=None)",
     "padding_mask": "(lengths, S=None)",
     "window_mask": "(L, S=None, *, window, causal=True, device=None)",
@@ -81,7 +85,13 @@ def test_every_public_thing_shows_an_example(name):
 
 
 def test_every_error_is_a_value_error():
-    for error in (attention_lib.MaskError, attention_lib.OptionError, attention_lib.ShapeError):
+    assert issubclass(attention_lib.AttentionMemoryError, MemoryError)
+    for error in (
+        attention_lib.AttentionMemoryError,
+        attention_lib.MaskError,
+        attention_lib.OptionError,
+        attention_lib.ShapeError,
+    ):
         assert issubclass(error, attention_lib.AttentionError)
         assert issubclass(error, ValueError)
 

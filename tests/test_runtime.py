@@ -77,5 +77,5 @@ def test_the_ends_of_the_range():
 @pytest.mark.bad_input
 @pytest.mark.parametrize("seed", [-1, 2**32, 1.5, True, "7", None])
 def test_bad_seeds(seed):
-    with pytest.raises(OptionError, match=f"seed={seed!r} must be an integer from 0 to 4294967295"):
+    with pytest.raises(OptionError, match=f"seed={seed!r} must be a whole number from 0 to 4294967295"):
         seed_everything(seed)

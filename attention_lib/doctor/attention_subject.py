@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -30,7 +31,8 @@ def sizes_for(seed: int, size: int) -> tuple[int, int, int, int, int, int]:
         return _SIZES[size]
     choose = random.Random(1000 * seed + size).choice
     B, H = choose(((2, 3), (3, 2), (2, 5), (5, 2), (3, 5)))
-    L, S = choose(((5, 7), (3, 7), (7, 11), (5, 11), (7, 13))) if size < 2 else (3, choose((67, 101, 131)))
+    lengths = [(L, S) for L, S in ((5, 7), (3, 7), (7, 11), (5, 11), (7, 13)) if L not in (B, H)]  # no (B, S) is (L, S)
+    L, S = choose(lengths) if size < 2 else (3, choose((67, 101, 131)))
     d_k = choose([d for d in (4, 6, 8, 10, 12) if d != L])
     return (
         (B if size < 2 else 1),
@@ -40,6 +42,9 @@ def sizes_for(seed: int, size: int) -> tuple[int, int, int, int, int, int]:
         d_k,
         choose([d for d in (5, 9, 11, 13) if d not in (L, S)]),
     )
+
+
+_ANY = Layout(4)
 
 
 def _pair(left: str, right: str) -> Callable[[Material], tuple[Tensor, Tensor]]:
@@ -97,6 +102,7 @@ class AttentionSubject(Subject):
             S = L = L if size < 2 else 37
         axes = {"B": B, "H": H, "L": L, "S": S, "d_k": d_k, "d_v": d_k if layout.same_width else d_v} | overrides
         B, H = (axes["B"] if layout.rank >= 3 else 1), (axes["H"] if layout.rank == 4 else 1)
+        axes["d_v"] = axes["d_k"] if layout.same_width else axes["d_v"]
         return {
             "query": normal(B, H, axes["L"], axes["d_k"], generator=generator),
             "key": normal(B, H, axes["S"], axes["d_k"], generator=generator),
@@ -130,6 +136,20 @@ class AttentionSubject(Subject):
             return cut
 
         return [shorten(axis) for axis in ("B", "H", "S", "L", "d_v", "d_k")]
+
+    def elsewhere(self, case: Case) -> Iterator[tuple[str, str, Case, int]]:
+        """Batch and length exchanged, or heads and length: only what has equal lengths fits."""
+        n = case.sizes
+        text = f"With B = {n.B} and L = {n.L} it computes attention over the {n.B} sequences of the batch."
+        if n.H == 1 and n.B > 1:
+            yield "batch-first-swapped", text, self._exchanged(case, 0), 1
+        if n.H > 1:
+            text = f"With H = {n.H} and L = {n.L} the {n.H} heads of one position attend to each other; no token sees"
+            yield "wrong-heads", f"{text} another one. It expects (B, L, H, d_head).", self._exchanged(case, 1), 1
+
+    def _exchanged(self, case: Case, axis: int) -> Case:
+        tensors = {role: tensor.transpose(axis, 2) for role, tensor in case.inputs.items()}
+        return replace(case, material=self.material(tensors, _ANY), target=case.target.transpose(axis, 2))
 
     def properties(self) -> tuple[Callable[..., str], ...]:
         return ATTENTION_PROPERTIES

@@ -21,6 +21,7 @@ _LENGTHS = {"valid_lens", "valid_len", "valid_lengths", "lengths", "lens", "seq_
 _WINDOW = {"window", "window_size", "sliding_window", "w"}
 _CAUSAL = {"causal", "is_causal", "use_causal_mask", "autoregressive"}
 _ADDITIVE = {"attn_bias", "attention_bias", "additive_mask", "mask_bias", "bias_mask", "score_bias"}
+_LIKE_A_MASK = {"bias", "keep", "allowed", "blocked", "visible", "valid", "attend"}  # after query, key and value
 
 # What other required parameters get. Dropout is a probability or a module: both are tried.
 _EXTRAS: dict[str, Callable[[Sizes], Any]] = {
@@ -88,6 +89,9 @@ def bind(function: Callable[..., Any], kind: str) -> Binding:
     except (TypeError, ValueError):
         return Binding(function)
     parameters = list(signature.parameters.values())
+    kinds = {p.kind for p in parameters}
+    if kind == "attention" and kinds == {inspect.Parameter.VAR_KEYWORD}:
+        return Binding(function, {role: role for role in ("query", "key", "value")})
     plain = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not plain:
         return Binding(function)
@@ -163,5 +167,6 @@ def _mask_by_position(roles: dict[str, str], parameters: list[inspect.Parameter]
     parameter = parameters[place]
     if parameter.name in roles.values() or parameter.kind is parameter.KEYWORD_ONLY or parameter.name in _EXTRAS:
         return
-    if parameter.default in (None, inspect.Parameter.empty) and len(parameter.name) <= 2:
+    short = len(parameter.name) <= 2 or (kind == "attention" and parameter.name.lower() in _LIKE_A_MASK)
+    if parameter.default in (None, inspect.Parameter.empty) and short:
         roles["mask"] = parameter.name

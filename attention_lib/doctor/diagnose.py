@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from attention_lib.doctor.attention_subject import AttentionSubject, attention_menu
+from attention_lib.doctor.baked import bake
 from attention_lib.doctor.build import CannotBuild, build, materialise
 from attention_lib.doctor.examine import examine
 from attention_lib.doctor.findings import Diagnosis
@@ -55,7 +56,8 @@ def diagnose(
         candidate: A function, a module, or a class (built with usual arguments). For kind ``attention``:
             ``f(query, key, value, mask=None)`` on (B, L, d) or (B, H, L, d), returning the output, alone or with
             the weights. For ``multi_head``: an ``nn.Module`` called as ``module(x)``, ``module(x, mask)`` or
-            ``module(query, key, value, mask)``. For ``softmax``: ``f(scores, mask=None)``; ``causal_mask``:
+            ``module(query, key, value, mask)``, or a module of convolutions called on (B, d, L) or
+            (B, d, height, width). For ``softmax``: ``f(scores, mask=None)``; ``causal_mask``:
             ``f(L)`` or ``f(L, S)``; ``split_heads``: ``f(x, num_heads)``; ``merge_heads``: ``f(x)``.
         kind: What the candidate is meant to be. A module with projections is always taken for ``multi_head``.
         projections: Names of a module's projections where they are unusual, such as ``{"query": "lin1"}``;
@@ -67,7 +69,7 @@ def diagnose(
         window: The candidate is meant to see this many keys, the query's own included.
         scale: The factor it is meant to put on the scores; None is 1/sqrt(d_k).
         variants: Legitimate variants that it is meant to be: ``alibi``, ``rotary``, ``softcap``, ``cosine``,
-            ``sigmoid``, ``sink``, ``window``, ``causal``, ``residual``, ``distance``.
+            ``sigmoid``, ``sink``, ``window``, ``causal``, ``residual``, ``distance``, ``linear``.
         strict: Remarks (empty rows, half precision) count as findings.
         time_limit: Seconds one call of the candidate may take.
         seed: Where the random inputs start.
@@ -143,6 +145,7 @@ def _examine_module(candidate: nn.Module, declared: Declared, runner: Runner) ->
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in candidate.parameters()):
         materialise(copy, runner)
     if copy is not candidate:
+        bake(copy, runner)
         return examine(HeadsSubject(copy, runner, declared, "multi_head"))
     return examine(HeadsSubject(candidate, runner, declared, "multi_head", own=False))
 

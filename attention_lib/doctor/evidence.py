@@ -25,7 +25,7 @@ def shape_text(shape: tuple[int, ...] | torch.Size) -> str:
 def of_option(option: Option, step: str, recipe: Recipe, menu: Menu, case: Case) -> str:
     """What this edit does to this candidate, in numbers."""
     makers = {"scale": _scale, "norm": _norm, "pattern": _pattern, "mask_mode": _mask, "reading": _mask,
-              "pattern_mode": _pattern_mode}  # fmt: skip
+              "pattern_mode": _pattern_mode, "mix": _mix}  # fmt: skip
     if option.code == "missing-output-projection" and "output" not in getattr(case.material, "matrices", {}):
         return f"It has {case.sizes.H} heads and three projections, but none that mixes the heads afterwards."
     text = makers[step](option, recipe, menu, case) if step in makers else ""
@@ -65,6 +65,12 @@ def _norm(option: Option, recipe: Recipe, menu: Menu, case: Case) -> str:
         axis = {"heads": "the heads", "batch": "the batch"}.get(option.name, "queries and keys together")
         return f"{text}; over {axis} they do."
     return text + "." if not torch.allclose(rows, torch.ones_like(rows), atol=1e-3) else ""
+
+
+def _mix(option: Option, recipe: Recipe, menu: Menu, case: Case) -> str:
+    if option.name != "factor" or option.number is None:
+        return ""
+    return f"The output is {option.number:.4g} times what it should be: so much is what the weights of a row sum to."
 
 
 def _pattern(option: Option, recipe: Recipe, menu: Menu, case: Case) -> str:

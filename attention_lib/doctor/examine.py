@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from attention_lib.doctor import conduct, variants
+from attention_lib.doctor.flags import check_causal_flag
 from attention_lib.doctor.layouts import check_other_ranks, working_layouts
 from attention_lib.doctor.masking import check_masks
 from attention_lib.doctor.pipeline import Case, Recipe
@@ -28,6 +29,8 @@ def examine(subject: Subject) -> Report:
     explained = [(layout, recipe) for layout in layouts if (recipe := _values(subject, layout, report)) is not None]
     if subject.takes_mask:
         check_masks(subject, explained, report)
+    if explained:
+        check_causal_flag(subject, *explained[0], report)
     if explained and subject.kind == "attention":
         check_other_ranks(subject, *explained[0], {layout.rank for layout in layouts}, report)
     conduct.check(subject, explained, report)
@@ -72,9 +75,14 @@ def _values(subject: Subject, layout: Layout, report: Report) -> Recipe | None:
         case.material = subject.material(case.inputs, layout)  # a fused matrix may be read anew by now
     note_recipe(subject, recipe, cases[0], report, layout)
     for other in others:
-        if not recipe["scale"].number and not fits(recipe, other):
+        if not _fitted(recipe) and not fits(recipe, other):
             _explain_alone(subject, layout, other, report)
     return recipe
+
+
+def _fitted(recipe: Recipe) -> bool:
+    """Whether it holds a number that was fitted, and may be another one for another case."""
+    return any(recipe[step].number for step in ("scale", "shape", "norm", "mix"))
 
 
 def _explanation(
@@ -95,6 +103,7 @@ def _explanation(
         or variants.recognise(subject, head, others, 1)
         or explain(head, menu, 3, others, codes)
         or explain(head, menu, 2, others[:1], codes)
+        or next((found for m in subject.more_menus() if (found := explain(head, m, 3, others, codes, rare=True))), None)
     )
 
 
@@ -116,8 +125,8 @@ def _plain_cases(subject: Subject, layout: Layout, report: Report) -> list[Case]
     generator = torch.Generator().manual_seed(subject.declared.seed + 1)
     draws = [subject.draw(layout, size, generator) for size in (0, 1, 2)]
     if not layout.square and not layout.cross and subject.kind == "attention":
-        L = draws[0]["query"].shape[-2]
-        draws.append(subject.draw(layout, 0, generator, S=L))
+        L, d_k = draws[0]["query"].shape[-2:]
+        draws.append(subject.draw(layout, 0, generator, S=L, d_v=d_k))
     draws.append(subject.draw(layout, 0, generator, **({"L": 4, "S": 4} if layout.square else {"L": 3, "S": 4})))
     cases = []
     for number, tensors in enumerate(draws):

@@ -110,7 +110,8 @@ def _pairs(cross: bool, grouped: bool) -> tuple[Option, ...]:
     for wire, (query, key) in (_WIRES | (_CROSS_WIRES if cross else {})).items():
         for split in splits:
             code = "+".join(filter(None, (wire.strip(), _SPLIT_CODES[split])))
-            rare = split == "width first" or (bool(wire) and split == "strided") or wire.endswith("  ")
+            rare = split == "width first" or (bool(wire) and split == "strided")
+            rare = rare or (wire in _WIRES and wire.endswith("  "))
             options.append(
                 Option(f"{wire or 'right'}, {split}", code, _pair(query, key, split), None, code.count("+") + 1, rare)
             )

@@ -17,8 +17,8 @@ from attention_lib.doctor.heads_menu import HeadsMaterial, heads_menu
 from attention_lib.doctor.inputs import normal
 from attention_lib.doctor.linears import Matrix
 from attention_lib.doctor.modes import backward, weighting
-from attention_lib.doctor.module_facts import by_role, fewer, plain, says_causal
-from attention_lib.doctor.pipeline import Case, Material, Recipe, Sizes, evaluate, scores_of
+from attention_lib.doctor.module_facts import as_image, by_role, fewer, plain, says_causal
+from attention_lib.doctor.pipeline import Case, Material, Menu, Recipe, Sizes, evaluate, scores_of
 from attention_lib.doctor.projections import Projections, count_heads, find_projections
 from attention_lib.doctor.properties import HEADS_PROPERTIES
 from attention_lib.doctor.replies import Reply
@@ -34,9 +34,9 @@ class NoProjections(ValueError):
 def _lengths(seed: int) -> tuple[tuple[int, ...], ...]:
     """Lengths to choose L and S from, for each of the three sizes; other ones for every seed."""
     if seed == 0:
-        return (5, 7, 11), (7, 3, 11), (19, 23, 29)
-    draw = random.Random(seed).sample
-    return tuple(draw([5, 7, 9, 11, 13], 4)), tuple(draw([3, 5, 7, 11, 13], 4)), tuple(draw([17, 19, 23, 29], 4))
+        return (5, 7, 6, 4), (7, 3, 11), (19, 23, 29)
+    draw = random.Random(seed).sample  # the first ones are short: some modules hold a mask of 8 tokens only
+    return tuple(draw([4, 5, 6, 7, 8], 5)), tuple(draw([3, 5, 7, 11, 13], 4)), tuple(draw([17, 19, 23, 29], 4))
 
 
 @dataclass
@@ -48,6 +48,8 @@ class HeadsSubject(Subject):
     own: bool = True
     batch_first: bool = True
     grouped: int = 1
+    inner: int = 0
+    heads_unknown: bool = False
     qk_norms: dict[str, nn.Module] = field(default_factory=dict)
     pre_norm: nn.Module | None = None
     post_norm: nn.Module | None = None
@@ -56,30 +58,53 @@ class HeadsSubject(Subject):
         super().__post_init__()
         module = self.module
         assert module is not None
-        found = find_projections(module, self.declared.projections, self.declared.num_heads)
-        if found is None:
-            raise NoProjections("fewer than three projection matrices were found in the module")
-        self.projections = found
-        self._count(module)
+        try:
+            found = find_projections(module, self.declared.projections, self.declared.num_heads)
+            if found is None:
+                raise NoProjections("fewer than three projection matrices were found in the module")
+            self.projections = found
+            self._count(module)
+        except (RuntimeError, KeyError) as error:
+            raise NoProjections(f"its projections are no plain linear maps: {error}") from error
         if self.own:
             module.to(torch.float64)
             self._randomise(module)
         self.device = next(module.parameters()).device
         self._look_for_declarations(module)
-        self._set_menu(cross="key" in self.binding.roles or "context" in self.binding.roles)
+        self._set_menu(self.cross)
 
     def _count(self, module: nn.Module) -> None:
         inner = self.matrices()["query"][0].shape[0]
+        self.inner = inner
         self.num_heads = self.declared.num_heads or count_heads(module, self.projections, inner)
         if self.num_heads and not self.declared.num_heads:  # fused matrices have a layout by heads
             again = find_projections(module, self.declared.projections, self.num_heads)
             self.projections = again or self.projections
-        if self.num_heads and inner * self.num_heads == self._d_model_by_output():
+        if (self.num_heads or 1) > 1 and inner * (self.num_heads or 1) == self._d_model_by_output():
             self.projections.shared_by_heads = True
             self.always_flagged.append(("input-split", self._split_text(inner)))
         if self.num_heads is None:
-            self.num_heads = 1
-            self.notes.append("the number of heads was not found on the module; it is taken for 1 (num_heads=...)")
+            self.num_heads, self.heads_unknown = 1, True
+
+    def counts(self) -> Iterator[int]:
+        """Numbers of heads to try on a module that does not say: its own whole numbers, then all that divide."""
+        assert self.module is not None
+        own = [n for part in self.module.modules() for n in vars(part).values() if isinstance(n, int)]
+        for count in dict.fromkeys([*own, *range(2, self.inner)]):
+            if self.heads_unknown and 1 < count < self.inner and self.inner % count == 0:
+                yield int(count)
+
+    def take_heads(self, count: int) -> None:
+        """Suppose that the module has this many heads; a fused matrix has its layout by heads."""
+        assert self.module is not None
+        self.num_heads = count
+        found = find_projections(self.module, self.declared.projections, count)
+        self.projections = found or self.projections
+        self._set_menu(self.cross)
+
+    @property
+    def cross(self) -> bool:
+        return "key" in self.binding.roles or "context" in self.binding.roles
 
     def _d_model_by_output(self) -> int:
         output = self.matrices().get("output")
@@ -154,11 +179,12 @@ class HeadsSubject(Subject):
         assert self.module is not None
         own = next(self.module.parameters()).dtype
         for dtype in (torch.float64, torch.float32) if self.own else (own,):
-            crossing = ("key" in self.binding.roles or "context" in self.binding.roles) and not self.declared.causal
-            if crossing:
+            if self.cross and not self.declared.causal:
                 yield Layout(4, dtype=dtype, cross=True)
                 yield Layout(4, square=True, dtype=dtype, cross=True)
             yield Layout(4, square=True, same_width=True, dtype=dtype)
+            if any(isinstance(part, (nn.Conv1d, nn.Conv2d)) for part in self.module.modules()):
+                yield from (Layout(4, square=True, same_width=True, dtype=dtype, places=n) for n in (1, 2))
 
     def use(self, layout: Layout) -> None:
         if self.own and self.module is not None:
@@ -169,6 +195,7 @@ class HeadsSubject(Subject):
         B = (2 if H != 2 else 3, 4 if H != 4 else 3, 1)[size]
         taken = (H, B, *(weight.shape[0] for weight, _ in self.matrices().values()))
         L, S = [n for n in (*_lengths(self.declared.seed)[size], 9, 13, 15, 6, 3) if n not in taken][:2]
+        S = (6, 15, 35)[size] if layout.places == 2 else S  # a real height and a real width
         B, L, S = (overrides.get(axis, size) for axis, size in (("B", B), ("L", L), ("S", S)))
         matrices = self.matrices()
         if not layout.cross:
@@ -207,12 +234,19 @@ class HeadsSubject(Subject):
     def expected_shape(self, sizes: Sizes, layout: Layout) -> tuple[int, ...]:
         matrices = self.matrices()
         width = matrices["output"][0].shape[0] if "output" in matrices else sizes.H * sizes.d_v
+        if layout.places:
+            return (sizes.B, width, sizes.L) if layout.places == 1 else (sizes.B, width, *as_image(sizes.L))
         return (sizes.B, sizes.L, width) if self.batch_first else (sizes.L, sizes.B, width)
 
     def outward(self, tensor: Tensor, layout: Layout) -> Tensor:
+        if layout.places:
+            moved = tensor.transpose(1, 2)  # (B, d, L)
+            return moved if layout.places == 1 else moved.unflatten(-1, as_image(moved.shape[-1]))
         return tensor if self.batch_first else tensor.transpose(0, 1)
 
     def inward(self, tensor: Tensor, layout: Layout) -> Tensor:
+        if layout.places:
+            return tensor.flatten(2).transpose(1, 2)
         return tensor if self.batch_first else tensor.transpose(0, 1)
 
     def prepare(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -223,6 +257,17 @@ class HeadsSubject(Subject):
         given = {"query": x} | given
         needed = [role for role in ("key", "value") if role in self.binding.roles]
         return given | {role: x for role in needed if role not in self.binding.defaults}
+
+    @property
+    def normed_after(self) -> bool:
+        return self.post_norm is not None
+
+    def more_menus(self) -> Iterator[Menu]:
+        """Biases left out of several projections at once."""
+        steps = ("pair", "value", "finish")
+        without = {s: tuple(o for o in self.menu.steps[s][1:] if o.code == "missing-bias") for s in steps}
+        right = self.menu.only(self.menu.right, "pattern", "scale")
+        yield right.with_options(**{step: (self.menu.steps[step][0], *without[step]) for step in steps})
 
     def reread(self, cases: list[Case]) -> None:
         readings.reread(self, cases)

@@ -2,22 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 
 from attention_lib.doctor import conduct
+from attention_lib.doctor.inputs import FORMS
 from attention_lib.doctor.pipeline import Recipe
 from attention_lib.doctor.replies import Reply
 from attention_lib.doctor.report import Report, could_not
-from attention_lib.doctor.search import fits
-from attention_lib.doctor.subject import Layout, Subject
+from attention_lib.doctor.search import explain, fits
+from attention_lib.doctor.subject import Filler, Layout, Subject
 
 __all__ = ["check_other_ranks", "working_layouts"]
 
 
 def working_layouts(subject: Subject, report: Report) -> list[Layout]:
-    return _working(subject, report, demanding=True) or _working(subject, report, demanding=False)
+    return (
+        _working(subject, report, demanding=True)
+        or _working_with_a_mask(subject, report)
+        or _working(subject, report, demanding=False)
+    )
+
+
+def _working_with_a_mask(subject: Subject, report: Report) -> list[Layout]:
+    """Layouts in which a candidate answers that cannot do without a mask: it gets one that allows everything.
+
+    Whether it reads True as the doctor does is not known yet, and a mask that blocks everything may leave finite
+    numbers too: those of a plain average, which no longer depend on the query. So the first mask is taken under
+    which the candidate computes something known that depends on the query; else the first that it takes.
+    """
+    ranked: list[tuple[int, Filler, list[Layout]]] = []
+    for filler in _fillers(subject) if subject.needs_mask and report.examined else ():
+        subject.filler = filler
+        layouts = [one for one in _working(subject, report, demanding=True) if one.rank in filler.form.ranks]
+        if layouts:
+            ranked.append((_doubts(subject, layouts[0]), filler, layouts))
+            if ranked[-1][0] == 0:
+                break
+    if not ranked:
+        subject.filler = None
+        return []
+    _, subject.filler, layouts = min(ranked, key=lambda one: one[0])
+    subject.notes.append("it cannot be called without a mask; where none was needed it got one that allows all")
+    return layouts
+
+
+def _fillers(subject: Subject) -> Iterator[Filler]:
+    for form in FORMS:
+        if subject.mask_role(form):
+            for allowed in (True, False):
+                for number in ("bool", "int", "float")[: 1 if form.lengths else 3]:
+                    yield Filler(form, number, allowed)
+
+
+def _doubts(subject: Subject, layout: Layout) -> int:
+    """0 when the candidate computes something known from the query, 1 when only from the query, 2 otherwise."""
+    subject.use(layout)
+    tensors = subject.draw(layout, 0, subject.generator(1))
+    reply = subject.run(tensors, layout)
+    if reply.output is None or not bool(reply.output.isfinite().all()):
+        return 2
+    if torch.allclose(reply.output, reply.output[..., :1, :].expand_as(reply.output)):  # all queries get the same
+        return 2
+    return 0 if explain(subject.case(tensors, layout, reply), subject.menu, 1) is not None else 1
 
 
 def _working(subject: Subject, report: Report, *, demanding: bool) -> list[Layout]:
@@ -98,7 +147,7 @@ def _true_dtype(layout: Layout, reply: Reply, report: Report) -> Layout:
         report.add("precision-lost", text)
         return replace(layout, dtype=torch.float32)
     report.add("wrong-dtype", text)
-    return layout
+    return replace(layout, rough=reply.dtype in (torch.float16, torch.bfloat16))
 
 
 def _nothing_worked(

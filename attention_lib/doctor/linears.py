@@ -44,6 +44,7 @@ class Linear:
         bias: Name of its bias, or None.
         flip: The weight is (in, out), for ``x @ W``.
         raw: A bare parameter, whose orientation only its use shows.
+        head_axis: Where a bare parameter of three axes has its heads: (H, d_model, d_head) or (d_model, H, d_head).
     """
 
     path: str
@@ -51,6 +52,7 @@ class Linear:
     bias: str | None
     flip: bool = False
     raw: bool = False
+    head_axis: int = 0
 
     def read(self, params: Params) -> Matrix:
         weight = params[self.weight]
@@ -61,9 +63,11 @@ class Linear:
         return (weight.T if self.flip else weight), bias
 
     def _heads(self, weight: Tensor) -> Tensor:
-        """(H, d_model, d_head) or, for the output, (H, d_head, d_model) as one matrix (out, in)."""
+        """Heads side by side, as one matrix (out, in); an output is (H, d_head, d_model)."""
         if role_of(self.path) == "output":
             return weight.flatten(0, 1).T
+        if self.head_axis == 1:
+            return weight.flatten(1, 2).T
         return weight.transpose(1, 2).flatten(0, 1)
 
 
@@ -85,8 +89,9 @@ def linears_of(module: nn.Module) -> Iterator[Linear]:
         bias = next(
             (b for b in (f"{stem}_bias", f"{stem}bias", name.replace("W", "b")) if b in parameters and b != name), None
         )
+        axis = int(parameter.ndim == 3 and parameter.shape[1] * parameter.shape[2] == parameter.shape[0])
         packed = name.endswith(("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"))
-        yield Linear(name, name, bias, flip=not packed, raw=not packed)
+        yield Linear(name, name, bias, flip=not packed, raw=not packed, head_axis=axis)
 
 
 def _words(path: str) -> list[str]:

@@ -7,12 +7,13 @@ from torch import Tensor
 
 from attention_lib.doctor.guard import Failure
 from attention_lib.doctor.inputs import FORMS, Form, random_mask
-from attention_lib.doctor.pipeline import Case, Menu, Option, Recipe
+from attention_lib.doctor.pipeline import Case, Menu, Option, Recipe, distance, evaluate
 from attention_lib.doctor.replies import Reply
 from attention_lib.doctor.report import Report, note_recipe
 from attention_lib.doctor.search import explain, fits
 from attention_lib.doctor.subject import Layout, Subject
 from attention_lib.doctor.unknown import describe_unknown
+from attention_lib.doctor.variants import fitted_mask
 
 __all__ = ["check_masks"]
 
@@ -23,6 +24,8 @@ def check_masks(subject: Subject, explained: list[tuple[Layout, Recipe]], report
     for layout, recipe in explained:
         taken = _taken(subject, layout, recipe, failures)
         right = [form for form, case in taken if _right_with_mask(subject, recipe, case, form)]
+        if right and right[0].axes == "1 S" and any(form.axes == "B S" for form, _ in taken):
+            continue  # one mask for all sequences is right by chance where only the first one's is read
         if subject.kind == "multi_head" and right:
             subject.notes.append(f"masks were given as ({', '.join(right[0].axes.split())})")
             return
@@ -30,12 +33,23 @@ def check_masks(subject: Subject, explained: list[tuple[Layout, Recipe]], report
     for layout, recipe in explained:
         taken = _taken(subject, layout, recipe, failures)
         wrong = wrong or bool(taken)
-        for form, case in taken[:1] if subject.kind == "multi_head" else taken:
-            _judge_mask(subject, layout, recipe, case, form, report)
+        taken = [one for one in taken if one[0].axes != "1 S"] or taken
         if taken and subject.kind == "multi_head":
+            if not any(_explained(subject, layout, recipe, case, report) for _, case in taken):
+                _judge_mask(subject, layout, recipe, taken[0][1], taken[0][0], report)
             return
+        for form, case in taken + _square_too(subject, layout, recipe):
+            _judge_mask(subject, layout, recipe, case, form, report)
     if failures and not wrong and subject.binding.roles:
         report.add("mask-raises", f"{failures[0].message}\n{failures[0].trace}".strip())
+
+
+def _square_too(subject: Subject, layout: Layout, recipe: Recipe) -> list[tuple[Form, Case]]:
+    """A full mask with L = S as well: a transposed one fits only there."""
+    if layout.square or layout.rank == 2:
+        return []
+    found = _forms_taken(subject, layout, recipe, True, True, [])
+    return [(form, case) for form, case in found if not form.only_keys][:1]
 
 
 def _taken(subject: Subject, layout: Layout, recipe: Recipe, failures: list[Failure]) -> list[tuple[Form, Case]]:
@@ -84,9 +98,23 @@ def _one_form(subject: Subject, layout: Layout, recipe: Recipe, form: Form, squa
         if not reply.good:
             return reply.failure
         last = subject.case(tensors, layout, reply, mask)
+        _forgive_padded_queries(subject, recipe, last, form)
         if _right_with_mask(subject, recipe, last, form):
             break
     return last
+
+
+def _forgive_padded_queries(subject: Subject, recipe: Recipe, case: Case, form: Form) -> None:
+    """In self-attention padded tokens are queries too; what comes out for them may be set to zero."""
+    if not form.only_keys or "x" not in case.inputs or case.mask is None:
+        return
+    padded = (~case.mask[:, 0, 0]).expand(case.target.shape[:2])
+    if not bool(padded.any()) or bool((case.target[padded] != 0).any()):
+        return
+    target = torch.where(padded[..., None], evaluate(recipe, case)[0], case.target)
+    if bool(distance(target, evaluate(recipe, case)[0][None])[0] <= case.tolerance):
+        case.target = target
+        subject.notes.append("the outputs of padded queries are set to zero")
 
 
 def _right_with_mask(subject: Subject, recipe: Recipe, case: Case, form: Form) -> bool:
@@ -111,25 +139,33 @@ def _call_with_mask(subject: Subject, layout: Layout, tensors: dict[str, Tensor]
 
 
 def _judge_mask(subject: Subject, layout: Layout, recipe: Recipe, case: Case, form: Form, report: Report) -> None:
-    if _right_with_mask(subject, recipe, case, form):
+    if _right_with_mask(subject, recipe, case, form) or _explained(subject, layout, recipe, case, report):
         return
-    menu = subject.menu
-    known = next((known for known in report.recipes if fits(known, case)), None)
-    if known is not None:
-        return
-    for free in (("reading", "mask_mode"), ("reading", "mask_mode", "pattern", "pattern_mode")):
-        found = explain(case, menu.only(recipe, *free), recipe.cost + 2, known=tuple(report.findings))
-        if found is not None:
-            note_recipe(subject, found, case, report, layout)
-            return
     if report.mistakes:
         report.notes.append("with a mask something more differs: repair the findings above and run the doctor again")
         return
-    found = explain(case, menu, 3)
+    found = explain(case, subject.menu, 3)
     if found is not None and found.codes:
         note_recipe(subject, found, case, report, layout)
         return
     describe_unknown(subject, layout, case, case.mask, form, report)
+
+
+def _explained(subject: Subject, layout: Layout, recipe: Recipe, case: Case, report: Report) -> bool:
+    """Whether what was found without a mask, and some way of reading or applying masks, explains the case."""
+    menu = subject.menu
+    if any(fits(known, case) for known in report.recipes):
+        return True
+    for free in (("reading", "mask_mode"), ("reading", "mask_mode", "pattern", "pattern_mode")):
+        rare = "pattern" not in free  # so few steps that rare ways of masking can be combined with all found before
+        found = explain(case, menu.only(recipe, *free), recipe.cost + 2, known=tuple(report.findings), rare=rare)
+        if found is not None:
+            note_recipe(subject, found, case, report, layout)
+            return True
+    found = fitted_mask(case, recipe)
+    if found is not None:
+        note_recipe(subject, found, case, report, layout)
+    return found is not None
 
 
 def _no_pattern(menu: Menu) -> Option:

@@ -76,9 +76,19 @@ def training_kept(module: nn.Module | None, train: bool) -> Iterator[None]:
             part.training = training
 
 
+def _parts(candidate: Any) -> list[Any]:
+    if isinstance(candidate, nn.Module):
+        return list(candidate.modules())
+    return [candidate] if hasattr(candidate, "__dict__") else []
+
+
 def private_copy(candidate: Any) -> Any:
-    """A deep copy of a module, or the module itself where it cannot be copied."""
+    """A deep copy of a module, or the module itself where it cannot be copied.
+
+    Results of an earlier call that it keeps, such as ``self.attn``, hang on to a graph; they are copied without it.
+    """
+    kept = [t for part in _parts(candidate) for t in vars(part).values() if isinstance(t, Tensor) and not t.is_leaf]
     try:
-        return copy.deepcopy(candidate)
+        return copy.deepcopy(candidate, {id(tensor): tensor.detach().clone() for tensor in kept})
     except Exception:
         return candidate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["by_role", "fewer", "input_norms", "plain", "qk_norms", "says_causal"]
+__all__ = ["as_image", "by_role", "fewer", "input_norms", "plain", "qk_norms", "says_causal"]
 
 
 def input_norms(module: nn.Module | None, width: int) -> list[nn.Module]:
@@ -33,6 +33,12 @@ def _width(part: nn.Module) -> int:
 def plain(tensor: Tensor) -> Tensor:
     """The tensor in float64 on the CPU."""
     return tensor.to("cpu", torch.float64)
+
+
+def as_image(places: int) -> tuple[int, int]:
+    """Height and width with this many places, as near to a square as it goes."""
+    height = next(n for n in range(int(places**0.5), 0, -1) if places % n == 0)
+    return height, places // height
 
 
 def by_role(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -85,6 +85,8 @@ NORMS = (
     Option("none, blocked -inf", "missing-softmax", lambda scores: scores, rare=True),
     Option("twice", "double-softmax", lambda scores: torch.softmax(torch.softmax(scores, -1), -1)),
     Option("exp", "unnormalised-weights", torch.exp),
+    Option("exp, shifted", "unnormalised-weights", lambda s: torch.exp(s - s.amax(-1, keepdim=True)), rare=True),
+    Option("all", "softmax-wrong-axis", lambda s: s.flatten(-4).softmax(-1).view_as(s), rare=True),
     Option("log", "wrong-normalisation", lambda scores: torch.log_softmax(scores, -1), rare=True),
     Option("divided", "wrong-normalisation", _divided, rare=True),
     Option("relu", "wrong-normalisation", lambda scores: torch.relu(scores), rare=True),
@@ -142,14 +144,30 @@ PATTERN_MODES = (
 )
 
 
-MASK_MODES = (*PATTERN_MODES[:2], Option("ignored", "padding-ignored", (_same, _same)), *PATTERN_MODES[2:])  # type: ignore[arg-type]
+_PENALTY = Option("before, penalty", "", (lambda s, allowed: s - 1e9 * ~allowed, _same), rare=True)  # type: ignore[arg-type]
+MASK_MODES = (*PATTERN_MODES[:2], _PENALTY, Option("ignored", "padding-ignored", (_same, _same)), *PATTERN_MODES[2:])  # type: ignore[arg-type]
 
 
-def _last_two_swapped(mask: Tensor) -> Tensor:
+def _last_two_swapped(mask: Tensor, L: int) -> Tensor:
     return mask.transpose(-2, -1)
 
 
-def _other_sample(mask: Tensor) -> Tensor:
+def _lengths_of(mask: Tensor) -> Tensor:
+    if mask.shape[-2] != 1:
+        raise RuntimeError("only a padding mask has lengths")
+    return mask.sum(dim=-1, keepdim=True)
+
+
+def _rows_by_length(mask: Tensor, L: int) -> Tensor:
+    """Queries behind a sequence's length are blocked instead of keys."""
+    return torch.arange(L)[:, None] < _lengths_of(mask)
+
+
+def _longer(more: int) -> Callable[[Tensor, int], Tensor]:
+    return lambda mask, L: torch.arange(mask.shape[-1]) < _lengths_of(mask) + more
+
+
+def _other_sample(mask: Tensor, L: int) -> Tensor:
     """Of B masks, the one a head gets when they are repeated H times in the wrong order: number (b * H + h) % B."""
     B = mask.shape[0]
     if B == 1:
@@ -160,11 +178,18 @@ def _other_sample(mask: Tensor) -> Tensor:
 
 
 READINGS = (
-    Option("allowed", "", lambda mask: mask),
-    Option("blocked", "mask-inverted", lambda mask: ~mask),
+    Option("allowed", "", lambda mask, L: mask),
+    Option("blocked", "mask-inverted", lambda mask, L: ~mask),
     Option("transposed", "mask-transposed", _last_two_swapped),
     Option("wrong sample", "mask-wrong-sample", _other_sample, rare=True),
-    Option("transposed, blocked", "mask-transposed", lambda mask: ~_last_two_swapped(mask), cost=2),
+    Option("first sample", "mask-wrong-sample", lambda mask, L: mask[:1].expand_as(mask), rare=True),
+    Option("last sample", "mask-wrong-sample", lambda mask, L: mask[-1:].expand_as(mask), rare=True),
+    Option("any sample", "mask-wrong-sample", lambda mask, L: mask.any(0, keepdim=True).expand_as(mask), rare=True),
+    Option("all samples", "mask-wrong-sample", lambda mask, L: mask.all(0, keepdim=True).expand_as(mask), rare=True),
+    Option("rows", "mask-transposed", _rows_by_length, rare=True),
+    Option("one key more", "length-off-by-one", _longer(1), rare=True),
+    Option("one key less", "length-off-by-one", _longer(-1), rare=True),
+    Option("transposed, blocked", "mask-transposed", lambda mask, L: ~_last_two_swapped(mask, L), cost=2),
 )
 
 

@@ -155,7 +155,7 @@ def scores_of(recipe: Recipe, case: Case) -> Tensor:
 def weights_of(recipe: Recipe, case: Case, scores: Tensor) -> Tensor:
     """Steps ``pattern`` to ``norm``, for scores with any extra axes in front."""
     pattern = recipe["pattern"].apply(scores.shape[-2], scores.shape[-1])
-    mask = None if case.mask is None else recipe["reading"].apply(case.mask)
+    mask = None if case.mask is None else recipe["reading"].apply(case.mask, scores.shape[-2])
     before, after = recipe["pattern_mode"].apply
     mask_before, mask_after = recipe["mask_mode"].apply
     if mask is not None:
@@ -183,12 +183,17 @@ def evaluate(recipe: Recipe, case: Case) -> tuple[Tensor, Tensor]:
 def distance(found: Tensor, expected: Tensor) -> Tensor:
     """Largest relative difference, one number for each entry of the leading axis of ``expected``.
 
-    Entries that are NaN in ``expected`` are left out; where they are more than half, the distance is infinite.
+    Entries that are NaN in ``expected`` are left out; where they are more than half, the distance is infinite,
+    unless ``found`` is NaN in the very same places and not everywhere.
     """
+    nothing = found.isnan()
     free = expected.isnan()
     difference = (found - expected).abs() / (1.0 + found.abs())
     difference = torch.where(found == expected, 0.0, difference)  # infinities too
     difference = torch.where(free, 0.0, difference).flatten(1)
     difference = torch.where(difference.isnan(), torch.inf, difference)
     worst = difference.amax(dim=1) if difference.shape[1] else difference.new_zeros(len(expected))
-    return torch.where(free.flatten(1).double().mean(dim=1) > 0.5, torch.inf, worst)
+    vague = free.flatten(1).double().mean(dim=1) > 0.5
+    if bool(nothing.any()) and not bool(nothing.all()):
+        vague &= (free != nothing).flatten(1).any(dim=1)
+    return torch.where(vague, torch.inf, worst)

@@ -13,6 +13,8 @@ from attention_lib.doctor.linears import Linear, Reader, joined, linears_of, nam
 
 __all__ = ["Projections", "count_heads", "find_projections"]
 
+Shapes = Mapping[str, tuple[int, ...]]
+
 _HEAD_COUNTS = ("num_heads", "n_heads", "n_head", "heads", "h", "nhead", "num_attention_heads", "nheads", "num_head",
                 "head_num", "H", "n_h", "nh", "heads_num", "head_count", "attention_heads", "numHeads", "_num_heads",
                 "self_num_heads", "n_local_heads")  # fmt: skip
@@ -56,13 +58,15 @@ def find_projections(
     named = _by_name(linears, given or {})
     if given and "output" in given and given["output"] is None:
         named.pop("output", None)
+    elif "output" not in named:
+        named |= _the_one_left(linears, named)
     shapes = {name: tuple(tensor.shape) for name, tensor in module.state_dict(keep_vars=True).items()}
     if "qkv" in named or "kv" in named:
         layouts, used = fused_layouts(named, shapes, num_heads)
         return Projections(layouts[0], True, used, alternatives=layouts[1:]) if layouts else None
     if {"query", "key", "value"} <= set(named):
-        return _separate(named, by_name=True)
-    return _by_order(linears, given)
+        return _separate(named, shapes, by_name=True)
+    return _by_order(linears, given, shapes, num_heads)
 
 
 def _by_name(linears: list[Linear], given: Mapping[str, Any]) -> dict[str, list[Linear]]:
@@ -78,30 +82,54 @@ def _by_name(linears: list[Linear], given: Mapping[str, Any]) -> dict[str, list[
     return named
 
 
-def _separate(named: dict[str, list[Linear]], *, by_name: bool) -> Projections:
+def _the_one_left(linears: list[Linear], named: dict[str, list[Linear]]) -> dict[str, list[Linear]]:
+    """The only layer whose name says nothing is the output projection, when all others have their roles."""
+    claimed = [linear for parts in named.values() for linear in parts]
+    rest = [linear for linear in linears if linear not in claimed]
+    complete = "qkv" in named or {"query", "kv"} <= set(named) or {"query", "key", "value"} <= set(named)
+    return {"output": rest} if complete and len(rest) == 1 else {}
+
+
+def _separate(named: dict[str, list[Linear]], shapes: Shapes, *, by_name: bool) -> Projections:
     wanted: list[str] = [role for role in ("query", "key", "value", "output") if role in named]
     parts = {role: named[role][-1:] if role == "output" else named[role] for role in wanted}
     roles = {role: joined(parts[role]) for role in wanted}
     used = {name for role in wanted for name in names_of(parts[role])}
-    found = Projections(roles, by_name, used, separate_heads=len(parts["query"]))
+    found = Projections(roles, by_name, used, separate_heads=_separate_heads(parts["query"], shapes))
     if any(part.raw for role in wanted for part in parts[role]):
         turned = {role: [_turned(part) for part in parts[role]] for role in wanted}
         found.alternatives.append({role: joined(turned[role]) for role in wanted})
     return found
 
 
+def _separate_heads(queries: list[Linear], shapes: Shapes) -> int:
+    """How many heads have a matrix of their own, or a slice of one with three axes."""
+    shape = shapes[queries[0].weight]
+    return shape[queries[0].head_axis] if queries[0].raw and len(shape) == 3 else len(queries)
+
+
 def _turned(part: Linear) -> Linear:
     return replace(part, flip=not part.flip) if part.raw else part
 
 
-def _by_order(linears: list[Linear], given: Mapping[str, Any] | None) -> Projections | None:
+def _three_in_one(linear: Linear, shapes: Shapes) -> bool:
+    shape = shapes[linear.weight]
+    return len(shape) >= 2 and (shape[0] == 3 * shape[1] or shape[1] == 3 * shape[0])
+
+
+def _by_order(
+    linears: list[Linear], given: Mapping[str, Any] | None, shapes: Shapes, num_heads: int | None
+) -> Projections | None:
     """Query, key, value and output in the order in which the module defines them."""
+    if len(linears) in (1, 2) and _three_in_one(linears[0], shapes):
+        layouts, used = fused_layouts({"qkv": linears[:1], "output": linears[1:]}, shapes, num_heads)
+        return Projections(layouts[0], True, used, alternatives=layouts[1:]) if layouts else None
     if len(linears) < 3:
         return None
     named = {role: [linear] for role, linear in zip(("query", "key", "value", "output"), linears, strict=False)}
     if given and "output" in given and given["output"] is None:
         named.pop("output", None)
-    return _separate(named, by_name=False)
+    return _separate(named, shapes, by_name=False)
 
 
 def count_heads(module: nn.Module, projections: Projections, inner: int) -> int | None:

@@ -31,6 +31,25 @@ def reread(subject: HeadsSubject, cases: list[Case]) -> None:
                 case.material = new.material
             return
     subject.projections.roles = before
+    _try_counts(subject, cases)
+
+
+def _try_counts(subject: HeadsSubject, cases: list[Case]) -> None:
+    """Numbers of heads under which a module that names none is right."""
+    for count in subject.counts():
+        subject.take_heads(count)
+        for roles in (subject.projections.roles, *subject.projections.alternatives):
+            subject.projections.roles = roles
+            again = [replace(case, material=subject.material(case.inputs, _ANY)) for case in cases]
+            if _fits_right(subject, again):
+                for case, new in zip(cases, again, strict=True):
+                    case.material = new.material
+                subject.heads_unknown = False
+                subject.notes.append(f"it has H = {count} heads, found by trying")
+                return
+    if subject.heads_unknown:
+        subject.take_heads(1)
+        subject.notes.append("the number of heads was not found on the module; it is taken for 1 (num_heads=...)")
 
 
 def _orders(subject: HeadsSubject) -> Iterator[dict[str, Any]]:
@@ -62,6 +81,11 @@ def elsewhere(subject: HeadsSubject, case: Case) -> Iterator[tuple[str, str, Cas
         material = replace(subject.material_with(case.inputs, _ANY, subject.matrices()), across=True)
         yield "split-without-transpose", text, replace(case, material=material), 1
     yield from _with_norms(subject, case)
+    for count in subject.counts():
+        subject.take_heads(count)
+        yield "", "", replace(case, material=subject.material(case.inputs, _ANY)), 1
+    if subject.heads_unknown:
+        subject.take_heads(1)
     before = subject.projections.roles
     for roles in subject.projections.alternatives:
         subject.projections.roles = roles
@@ -82,8 +106,12 @@ def _with_norms(subject: HeadsSubject, case: Case) -> Iterator[tuple[str, str, C
         subject.qk_norms = {}
     for norm in input_norms(subject.module, case.sizes.d_model):
         subject.pre_norm = norm
+        try:
+            material = subject.material(case.inputs, _ANY)
+        except RuntimeError:  # a norm of something else
+            continue
         subject.variants.append("pre-norm")
-        yield "", "", replace(case, material=subject.material(case.inputs, _ANY)), 2
+        yield "", "", replace(case, material=material), 2
         subject.variants.remove("pre-norm")
     subject.pre_norm = None
     for norm in input_norms(subject.module, case.sizes.d_model):

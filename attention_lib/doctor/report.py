@@ -8,7 +8,7 @@ from attention_lib.doctor.evidence import of_option
 from attention_lib.doctor.findings import Finding
 from attention_lib.doctor.guard import Failure
 from attention_lib.doctor.mistakes import finding
-from attention_lib.doctor.pipeline import STEPS, Case, Recipe
+from attention_lib.doctor.pipeline import STEPS, Case, Option, Recipe
 from attention_lib.doctor.subject import Layout, Subject
 
 __all__ = ["Report", "could_not", "note_recipe"]
@@ -50,12 +50,20 @@ def note_recipe(subject: Subject, recipe: Recipe, case: Case, report: Report, la
         accepted.add("heads-interleaved")
     for step, option in zip(STEPS, recipe.options, strict=True):
         for code in option.codes:
+            code = _own_window(subject, option, code)
             name = code.removeprefix("variant-").removeprefix("adds-")
             if name in accepted:
                 if name not in subject.variants:
                     subject.variants.append(name)
                 continue
             report.add(code, f"{of_option(option, step, recipe, subject.menu, case)}{_with_inputs(subject, layout)}")
+
+
+def _own_window(subject: Subject, option: Option, code: str) -> str:
+    """A window that is one key wider than the candidate's own parameter says is off by one."""
+    default = subject.binding.defaults.get("window")
+    own = isinstance(default, int) and not isinstance(default, bool) and option.number == default + 1
+    return "window-off-by-one" if code == "variant-window" and own and "causal" in option.name else code
 
 
 def _consistently_interleaved(recipe: Recipe) -> bool:

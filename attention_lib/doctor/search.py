@@ -89,11 +89,11 @@ def _matches(case: Case, menu: Menu, limit: int) -> list[Recipe]:
     """Recipes with exactly ``limit`` edits that fit the case."""
     if case.mask is None:
         menu = menu.only(menu.right, *(step for step in STEPS if step not in MASK_STEPS))
-    scores = _score_stack(case, menu, limit)
-    if scores is None:
-        return []
-    weights = _weight_stack(case, menu, scores, limit)
-    return [] if weights is None else list(_fitting(case, menu, weights, limit))
+    found: list[Recipe] = []
+    for scores in _score_stacks(case, menu, limit):
+        weights = _weight_stack(case, menu, scores, limit)
+        found += [] if weights is None else _fitting(case, menu, weights, limit)
+    return found
 
 
 def _products(menu: Menu, steps: tuple[str, ...], limit: int) -> Iterator[tuple[tuple[Option, ...], int]]:
@@ -112,21 +112,20 @@ def _recipe(menu: Menu, steps: tuple[str, ...], choice: tuple[Option, ...]) -> R
     return menu.right.but(**dict(zip(steps, choice, strict=True)))
 
 
-def _score_stack(case: Case, menu: Menu, limit: int) -> _Stack | None:
-    choices, costs, tensors = [], [], []
+def _score_stacks(case: Case, menu: Menu, limit: int) -> list[_Stack]:
+    """One stack for each shape: projections of the wrong input may give (L, L) or (S, L)."""
+    found: dict[torch.Size, list[tuple[tuple[Option, ...], int, Tensor]]] = {}
     for choice, cost in _products(menu, _SCORE_STEPS, limit):
         try:
-            tensors.append(scores_of(_recipe(menu, _SCORE_STEPS, choice), case))
+            scores = scores_of(_recipe(menu, _SCORE_STEPS, choice), case)
         except RuntimeError:  # these sizes rule the option out
             continue
-        choices.append(choice)
-        costs.append(cost)
-    if not tensors:
-        return None
-    shape = tensors[0].shape
-    kept = [number for number, tensor in enumerate(tensors) if tensor.shape == shape]
-    stacked = torch.stack([tensors[number] for number in kept])
-    return _Stack([choices[number] for number in kept], torch.tensor([costs[number] for number in kept]), stacked)
+        found.setdefault(scores.shape, []).append((choice, cost, scores))
+    stacks = []
+    for group in found.values():
+        choices, costs, tensors = zip(*group, strict=True)
+        stacks.append(_Stack(list(choices), torch.tensor(costs), torch.stack(tensors)))
+    return stacks
 
 
 def _weight_stack(case: Case, menu: Menu, scores: _Stack, limit: int) -> _Stack | None:

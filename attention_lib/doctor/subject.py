@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -45,6 +45,8 @@ class Layout:
         same_width: Values are as wide as keys.
         dtype: What the candidate computes in.
         cross: A module takes query, key and value apart.
+        rough: It answers in half precision.
+        places: For modules with the features before the places: 1 for (B, d, L), 2 for (B, d, height, width).
     """
 
     rank: int
@@ -52,13 +54,31 @@ class Layout:
     same_width: bool = False
     dtype: torch.dtype = torch.float64
     cross: bool = False
+    rough: bool = False
+    places: int = 0
 
     @property
     def tolerance(self) -> float:
+        if self.rough:
+            return 2e-2
         return 1e-5 if self.dtype == torch.float64 else 1e-4
 
     def __str__(self) -> str:
         return {2: "(L, d)", 3: "(B, L, d)", 4: "(B, H, L, d)"}[self.rank]
+
+
+class Filler(NamedTuple):
+    """The mask that a candidate gets which cannot do without one: it allows everything.
+
+    Attributes:
+        form: Its axes.
+        number: As for ``present``.
+        allowed: What every entry says. False is for a candidate that reads masks the other way round.
+    """
+
+    form: Form
+    number: str
+    allowed: bool
 
 
 Inputs = tuple[dict[str, Tensor], Tensor | None]
@@ -78,6 +98,7 @@ class Subject:
     extended: Menu | None = None
     number: str = "bool"
     padding: str = "blocked"
+    filler: Filler | None = None
     silent: bool = False
     elsewhere_found: bool = False
     misshapen: tuple[Layout, Reply] | None = None
@@ -149,6 +170,10 @@ class Subject:
         """The same gradients of a recipe."""
         raise NotImplementedError
 
+    def more_menus(self) -> Iterator[Menu]:
+        """Small menus with rare options that are worth combining with each other."""
+        return iter(())
+
     # The same for all kinds.
 
     def generator(self, step: int) -> torch.Generator:
@@ -158,6 +183,11 @@ class Subject:
     @property
     def takes_mask(self) -> bool:
         return any(role in self.binding.roles for role in ("mask", "lengths", "padding")) or not self.binding.roles
+
+    @property
+    def needs_mask(self) -> bool:
+        """Whether it has a parameter for a mask, or for lengths, that has no default."""
+        return any(r in self.binding.roles and r not in self.binding.defaults for r in ("mask", "lengths", "padding"))
 
     @property
     def module(self) -> nn.Module | None:
@@ -181,13 +211,16 @@ class Subject:
         before = {role: tensor.detach().clone() for role, tensor in given.items()}
         handed = self.prepare(dict(given))
         if mask is not None and form is not None:
-            self._add_mask(handed, mask, form, dtype or layout.dtype)
+            self._add_mask(handed, mask, form, dtype or layout.dtype, self.number)
+        self._add_filler(handed, sizes, dtype or layout.dtype)
         self._add_declared(handed)
+        masks = {r: handed[r] for r in ("mask", "padding", "lengths") if isinstance(handed.get(r), Tensor)}
+        before |= {role: tensor.clone() for role, tensor in masks.items()}
         args, kwargs = self.binding.arguments(handed, sizes)
         with training_kept(self.module, train), dropout_silenced(self.silent):
             value = self.runner.call(self.function, *args, seed=seed, **kwargs)
         reply = read(value, self.expected_shape(sizes, layout), (sizes.L, sizes.S))
-        reply.mutated = tuple(role for role in before if not _equal(before[role], given[role].detach()))
+        reply.mutated = tuple(r for r, t in (given | masks).items() if not _equal(before[r], t.detach()))
         self.mutated |= set(reply.mutated)
         if reply.output is not None:
             reply.output = self.inward(reply.output, layout)
@@ -205,6 +238,7 @@ class Subject:
         with torch.enable_grad():
             leaves = {r: t.to(self.device, layout.dtype).clone().requires_grad_() for r, t in tensors.items()}
             handed = self.prepare({role: self.outward(leaf, layout) for role, leaf in leaves.items()})
+            self._add_filler(handed, sizes, layout.dtype)
             self._add_declared(handed)
             args, kwargs = self.binding.arguments(handed, sizes)
             with training_kept(self.module, False), dropout_silenced(self.silent):
@@ -218,6 +252,11 @@ class Subject:
     def can_train(self) -> bool:
         """Whether there is a training mode: the candidate is a module."""
         return self.module is not None
+
+    @property
+    def normed_after(self) -> bool:
+        """Whether a normalisation follows on the output."""
+        return False
 
     @contextmanager
     def dropout(self, probability: float) -> Iterator[None]:
@@ -244,7 +283,14 @@ class Subject:
     def _outgoing(self, tensor: Tensor, layout: Layout, dtype: torch.dtype) -> Tensor:
         return self.outward(tensor, layout).to(self.device, dtype).clone(memory_format=torch.contiguous_format)
 
-    def _add_mask(self, handed: dict[str, Any], mask: Tensor, form: Form, dtype: torch.dtype) -> None:
+    def _add_filler(self, handed: dict[str, Any], sizes: Sizes, dtype: torch.dtype) -> None:
+        if self.filler is None or {"mask", "padding", "lengths"} & set(handed):
+            return
+        form, number, allowed = self.filler
+        axes = (sizes.B, sizes.H if "H" in form.axes else 1, sizes.L if "L" in form.axes else 1, sizes.S)
+        self._add_mask(handed, torch.full(axes, allowed), form, dtype, number)
+
+    def _add_mask(self, handed: dict[str, Any], mask: Tensor, form: Form, dtype: torch.dtype, number: str) -> None:
         if form.lengths:
             handed["lengths"] = mask[:, 0, 0].sum(-1).to(self.device)
             return
@@ -252,7 +298,7 @@ class Subject:
         convention = self.padding if role == "padding" else self.declared.mask
         if role == "mask" and is_additive(roles.get("mask", "")):
             convention = "additive"
-        number = "-inf" if convention == "additive" and self.number in ("bool", "int", "float") else self.number
+        number = "-inf" if convention == "additive" and number in ("bool", "int", "float") else number
         handed[role] = present(mask, form, convention, dtype, number).to(self.device)
 
     def mask_role(self, form: Form) -> str:

@@ -24,7 +24,7 @@ def check_training(subject: Subject, layout: Layout, recipe: Recipe, report: Rep
     with subject.dropout(0.5):
         plain = subject.run(many, layout)
         replies = [subject.run(many, layout, train=True, seed=seed) for seed in seeds]
-    if plain.output is None or any(reply.output is None for reply in replies):
+    if plain.output is None or any(reply.output is None for reply in replies) or bool(plain.output.isnan().any()):
         return
     still = plain.output.detach().double()[:1]
     outputs = [reply.output.detach().double() for reply in replies if reply.output is not None]
@@ -34,6 +34,8 @@ def check_training(subject: Subject, layout: Layout, recipe: Recipe, report: Rep
     if float((outputs[0] - outputs[1]).abs().max()) < 1e-7:
         moved = float((samples - still).abs().max())
         report.add("train-differs", f"In training mode the output moves by up to {moved:.2f}, always in the same way.")
+        return
+    if subject.normed_after:  # a mean of normalised outputs says nothing
         return
     case = subject.case(many, layout, plain)
     nothing = output_of(recipe, case, torch.zeros_like(evaluate(recipe, case)[1]))[:1]  # the output's bias alone

@@ -9,6 +9,7 @@ from attention_lib.doctor.evidence import numbers
 from attention_lib.doctor.inputs import Form
 from attention_lib.doctor.pipeline import Case, distance, evaluate
 from attention_lib.doctor.report import Report
+from attention_lib.doctor.stages import other_normalisation
 from attention_lib.doctor.subject import Layout, Subject
 
 __all__ = ["describe_unknown"]
@@ -18,12 +19,17 @@ def describe_unknown(
     subject: Subject, layout: Layout, case: Case, mask: Tensor | None, form: Form | None, report: Report
 ) -> None:
     """Add the finding ``differs``, with a shrunk input and the first property that fails."""
+    if "batch-dependent" in report.findings:  # nothing else can be compared
+        return
     if not torch.isfinite(case.target).all():
         expected, _ = evaluate(subject.menu.right, case)
         if torch.isfinite(expected).all():
             bad = int((~torch.isfinite(case.target)).sum())
             report.add("nan-output", f"{bad} of {case.target.numel()} entries of the output are NaN or infinite.")
             return
+    if mask is None and (text := other_normalisation(subject, layout)):
+        report.add("wrong-normalisation", text)
+        return
     tensors, mask = _shrunk(subject, layout, case.inputs, mask, form)
     smallest = _failing(subject, layout, tensors, mask, form) or case
     broken = _properties(subject, layout, case, form)

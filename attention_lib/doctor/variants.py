@@ -13,10 +13,11 @@ from attention_lib.doctor.pipeline import Case, Material, Menu, Option, Recipe
 from attention_lib.doctor.search import explain, fit, fits
 from attention_lib.doctor.subject import Subject
 
-__all__ = ["recognise"]
+__all__ = ["fitted_mask", "recognise"]
 
 _FACTORS = torch.cat([torch.logspace(-2.0, 2.0, 41), -torch.logspace(-2.0, 2.0, 9)]).sort().values.double()
 _CAPS = torch.logspace(-0.5, 2.2, 31).double()
+_PENALTIES = torch.linspace(-20.0, 20.0, 81).double()
 _BIASES = torch.linspace(-8.0, 8.0, 33).double()
 
 
@@ -37,7 +38,7 @@ def recognise(subject: Subject, case: Case, others: tuple[Case, ...], extra: int
     for base in _bases(case, menu, extra):
         for step, make, grid in _families(base):
             number = fit(case, base, step, make, grid)
-            if number is None or (step == "scale" and number == 0.0):
+            if number is None or (step in ("scale", "mix", "pattern_mode") and number == 0.0):
                 continue
             fixed = _known_scale(case, base, menu, number) if step == "scale" else None
             if step == "scale" and number < 0.0 and fixed is None:
@@ -50,6 +51,32 @@ def recognise(subject: Subject, case: Case, others: tuple[Case, ...], extra: int
     rotated = tuple(option for option in menu.steps["pair"] if option.code == "variant-rotary")
     turned = menu.only(menu.right, "pattern").with_options(pair=(menu.steps["pair"][0], *rotated))
     return explain(case, menu, 2, others) or explain(case, turned, 2, others, rare=True)
+
+
+def fitted_mask(case: Case, recipe: Recipe) -> Recipe | None:
+    """The recipe with some number that is put in place of blocked scores, or added to them."""
+    for make in _weak_masks():
+        number = fit(case, recipe, "mask_mode", make, _PENALTIES)
+        if number is not None:
+            return recipe.but(mask_mode=_fixed(make, number))
+    return None
+
+
+def _weak_masks() -> Iterator[Callable[[Tensor], Option]]:
+    def filled(n: Tensor) -> Option:
+        return Option("filled", "mask-fill-weak", (lambda s, allowed: torch.where(allowed, s, n), _unchanged))
+
+    def added(n: Tensor) -> Option:
+        return Option("penalty", "mask-fill-weak", (lambda s, allowed: s + n * ~allowed, _unchanged))
+
+    def times(n: Tensor) -> Option:
+        return Option("damped", "mask-after-softmax", (_unchanged, lambda w, allowed: torch.where(allowed, w, n * w)))
+
+    yield from (filled, added, times)
+
+
+def _unchanged(tensor: Tensor, allowed: Tensor) -> Tensor:
+    return tensor
 
 
 def _fits_somehow(
@@ -82,14 +109,20 @@ def _bases(case: Case, menu: Menu, extra: int) -> Iterator[Recipe]:
     yield from (right.but(pair=option) for option in menu.steps["pair"] if option.code == "variant-cosine")
     if not extra:
         return
-    for step in ("norm", "value", "mix", "finish", "pair"):
+    for step in ("scale", "norm", "value", "mix", "finish", "pair"):
         for option in menu.common().steps[step][1:]:
             yield right.but(**{step: option})
 
 
 def _families(base: Recipe) -> Iterator[tuple[str, Callable[[Tensor], Option], Tensor]]:
     code = "" if base["pair"].code == "variant-cosine" else "wrong-scale"
+    if not base["mix"].code and not base["norm"].code:
+        yield "mix", lambda n: Option("factor", "unnormalised-weights", lambda w, value: n * (w @ value)), _FACTORS
+    if base["scale"].code:
+        return
     yield "scale", lambda n: Option("fitted", code, lambda sizes: n), _FACTORS
+    if base["pattern"].name != "none":
+        yield from (("pattern_mode", make, _PENALTIES) for make in _weak_masks())
     if base["norm"].code:
         return
     yield "shape", lambda n: Option("softcap", "variant-softcap", lambda s, q, k: n * torch.tanh(s / n)), _CAPS
@@ -99,7 +132,7 @@ def _families(base: Recipe) -> Iterator[tuple[str, Callable[[Tensor], Option], T
 def _extended(menu: Menu) -> Menu:
     right = menu.steps["pair"][0]
     pairs = [_cosine(right), *(_rotary(right, half, offset) for half in (True, False) for offset in (True, False))]
-    shapes = [_alibi(True), _alibi(False), _distance()]
+    shapes = [_alibi(True), _alibi(False), _distance(), *map(_linear, _FEATURES)]
     return menu.with_options(pair=(*menu.steps["pair"], *pairs), shape=(*menu.steps["shape"], *shapes))
 
 
@@ -149,6 +182,23 @@ def _slopes(H: int, standard: bool) -> list[float]:
         return [2.0 ** (-8.0 * (h + 1) / H) for h in range(H)]
     extra = [2.0 ** (-4.0 * (h + 1) / power) for h in range(0, 2 * (H - power), 2)]
     return [2.0 ** (-8.0 * (h + 1) / power) for h in range(power)] + extra
+
+
+_FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "elu": lambda x, axis: F.elu(x) + 1.0,
+    "relu": lambda x, axis: F.relu(x),
+    "softmax": lambda x, axis: x.softmax(axis),
+}
+
+
+def _linear(name: str) -> Option:
+    """Features of query times features of key, divided by their sum: the softmax of the product's logarithm."""
+
+    def apply(scores: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        features = _FEATURES[name]
+        return (features(query, -1) @ features(key, -2).transpose(-2, -1)).log()
+
+    return Option(f"linear, {name}", "variant-linear", apply)
 
 
 def _distance() -> Option:

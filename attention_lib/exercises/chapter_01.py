@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from attention_lib.exercises.around import as_is
 from attention_lib.exercises.exercise import Implement, Predict
 
 __all__ = ["EXERCISES"]
@@ -22,6 +23,12 @@ def _sequences() -> list[tuple[Tensor, ...]]:
     return [tuple(torch.randn(size, generator=generator) for size in sizes) for _ in range(2)]
 
 
+def _heads() -> list[tuple[Tensor, ...]]:
+    generator = torch.Generator().manual_seed(15)
+    sizes = ((5, 3), (7, 3), (7, 2))  # query (L, d_k), key (S, d_k), value (S, d_v)
+    return [tuple(torch.randn(size, generator=generator) for size in sizes)]
+
+
 def _step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
     return torch.tanh(W_x @ x + W_h @ h + b)
 
@@ -36,6 +43,11 @@ def _states(x: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
 
 def _memoryless(x: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
     return torch.stack([_step(x_t, torch.zeros_like(b), W_x, W_h, b) for x_t in x])
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, *, scale: float | None = None, dim: int = -1) -> Tensor:
+    scale = key.shape[-1] ** -0.5 if scale is None else scale
+    return torch.softmax(query @ key.mT * scale, dim=dim) @ value
 
 
 EXERCISES = {
@@ -93,5 +105,22 @@ EXERCISES = {
         },
         hint="Write h_3 out in terms of x_1 and read off its factor.",
         tolerance=1e-6,
+    ),
+    "1.5": Implement(
+        truth=_attend,
+        cases=_heads,
+        praise="Three products and no loop over time: nothing waits for the token before.",
+        mistakes={
+            "The shares of a row must sum to 1: the softmax runs along the last axis.": (
+                lambda q, k, v: _attend(q, k, v, dim=-2)
+            ),
+            "The division by the root of d_k is missing.": lambda q, k, v: _attend(q, k, v, scale=1.0),
+            "You divide by d_k; the formula has its root.": lambda q, k, v: _attend(q, k, v, scale=1 / k.shape[-1]),
+            "These are the shares; they still have to be multiplied with the values.": (
+                lambda q, k, v: torch.softmax(q @ k.mT * k.shape[-1] ** -0.5, dim=-1)
+            ),
+        },
+        hint="Write the formula from the inside out: the product, the division, the softmax, the last product.",
+        examine=as_is(),
     ),
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from attention_lib.exercises.around import as_weights
 from attention_lib.exercises.exercise import Implement, Predict
 
 __all__ = ["EXERCISES"]
@@ -40,6 +42,11 @@ def _hidden(s: Tensor, H: Tensor, W_q: Tensor, W_k: Tensor) -> Tensor:
 
 def _match(s: Tensor, H: Tensor) -> Tensor:
     return (H @ s[:, :, None])[:, :, 0]  # (B, S)
+
+
+def _one_by_one(answer: Callable[..., Tensor], query: Tensor, key: Tensor) -> Tensor:
+    """The weights of an answer that takes one state a sentence, for all of them in turn."""
+    return torch.stack([answer(query[:, i], key) for i in range(query.shape[1])], dim=1)
 
 
 EXERCISES = {
@@ -95,6 +102,7 @@ EXERCISES = {
             ),
         },
         hint="Along which axis should the weights of one sentence sum to 1?",
+        examine=as_weights(_one_by_one, scale=1.0),
     ),
     "2.4": Implement(
         truth=lambda s, H, W: s @ W @ H.T,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from attention_lib.exercises.around import OneLayer, as_layer
 from attention_lib.exercises.exercise import Implement, Predict
 
 __all__ = ["EXERCISES"]
@@ -57,6 +59,13 @@ def _pronoun_asks(being: float, place: float) -> Tensor:
     return W_Q
 
 
+def _layer_of_one_head(answer: Callable[..., Tensor]) -> OneLayer:
+    def each(x: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, W_O: Tensor, num_heads: int) -> Tensor:
+        return torch.stack([answer(X, W_Q, W_K, W_V) for X in x]) @ W_O
+
+    return OneLayer(each, num_heads=1)
+
+
 EXERCISES = {
     "3.1": Predict(
         truth=20.0,
@@ -103,6 +112,7 @@ EXERCISES = {
             ),
         },
         hint="Follow each of the three matrices: which one is never used?",
+        examine=as_layer(_layer_of_one_head),
     ),
     "3.4": Implement(
         truth=lambda: _pronoun_asks(0.0, 6.0),

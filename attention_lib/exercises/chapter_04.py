@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from attention_lib.exercises.around import as_scores
 from attention_lib.exercises.exercise import Implement, Predict
 
 __all__ = ["EXERCISES"]
@@ -70,6 +71,7 @@ EXERCISES = {
             ),
         },
         hint="The shape is (..., L, S): transpose the last two axes of the keys, and leave the leading ones alone.",
+        examine=as_scores(),
     ),
     "4.3": Implement(
         truth=lambda query, key: _scores(query, key, query.shape[-1] ** -0.5),
@@ -86,6 +88,7 @@ EXERCISES = {
             "The wrong divisor is gone, but so is the scaling.": lambda q, k: _scores(q, k, 1.0),
         },
         hint="Over how many products does one score of one head sum?",
+        examine=as_scores(),
     ),
     "4.4": Implement(
         truth=_unit_scale,

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from attention_lib.exercises.around import as_is, as_weights
 from attention_lib.exercises.exercise import Implement, Predict
 
 __all__ = ["EXERCISES"]
@@ -66,6 +67,7 @@ EXERCISES = {
             ),
         },
         hint="Each row: subtract its maximum, exponentiate, divide by the sum; keepdim=True keeps the axes in line.",
+        examine=as_is("softmax"),
     ),
     "5.3": Implement(
         truth=lambda query, key: torch.softmax(_scores(query, key), dim=-1),
@@ -81,6 +83,7 @@ EXERCISES = {
             ),
         },
         hint="Which axis of the scores (..., L, S) counts the keys?",
+        examine=as_weights(),
     ),
     "5.4": Implement(
         truth=lambda w, g: w * (g - (w * g).sum(dim=-1, keepdim=True)),

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from attention_lib.exercises.around import as_is
 from attention_lib.exercises.exercise import Implement, Predict
 
 __all__ = ["EXERCISES"]
@@ -75,6 +76,7 @@ EXERCISES = {
             "The softmax is missing: you mix with raw scores.": (lambda q, k, v: q @ k.mT / math.sqrt(q.shape[-1]) @ v),
         },
         hint="scores (..., L, S), weights (..., L, S), output (..., L, d_v).",
+        examine=as_is(),
     ),
     "6.3": Implement(
         truth=lambda weights, value: weights @ value,

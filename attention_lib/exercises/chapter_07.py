@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from attention_lib.doctor.diagnose import diagnose
+from attention_lib.doctor.findings import Diagnosis
+from attention_lib.exercises.around import as_is
 from attention_lib.exercises.exercise import Implement, Predict
 from attention_lib.steps.masks import causal_mask, padding_mask
+from attention_lib.steps.scores import dot_product_scores
 from attention_lib.steps.softmax import masked_softmax
 
 __all__ = ["EXERCISES"]
@@ -43,6 +48,14 @@ def _same(document: Tensor) -> Tensor:
     return document[:, None] == document[None, :]
 
 
+def _padding_in_attention(answer: Callable[..., Tensor]) -> Diagnosis:
+    def candidate(query: Tensor, key: Tensor, value: Tensor, lengths: Tensor) -> Tensor:
+        scores = dot_product_scores(query, key)
+        return masked_softmax(scores, answer(lengths, scores.shape[-1])) @ value
+
+    return diagnose(candidate)
+
+
 EXERCISES = {
     "7.1": Predict(
         truth=4.0,
@@ -72,6 +85,7 @@ EXERCISES = {
             "The mask is the wrong way round: True means may attend.": lambda s, m: masked_softmax(s, ~m),
         },
         hint="Block with -inf before the softmax, then take care of rows in which everything is blocked.",
+        examine=as_is("softmax"),
     ),
     "7.3": Implement(
         truth=padding_mask,
@@ -93,6 +107,7 @@ EXERCISES = {
             "The numbers are right; the shape must leave room for heads and queries: (B, 1, 1, S).": _kept,
         },
         hint="Two things are wrong with it: what True means, and which axis it lies on.",
+        examine=_padding_in_attention,
     ),
     "7.4": Implement(
         truth=lambda document: _same(document) & causal_mask(len(document)),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
+from attention_lib.doctor.diagnose import diagnose
+from attention_lib.doctor.findings import Diagnosis
+from attention_lib.exercises.around import as_is
 from attention_lib.exercises.exercise import Implement, Predict
 from attention_lib.steps.heads import merge_heads, split_heads
 
@@ -39,6 +44,11 @@ def _only(heads: Tensor, head: int) -> Tensor:
     kept = torch.zeros_like(heads)
     kept[:, head] = heads[:, head]
     return kept
+
+
+def _merged(answer: Callable[..., Tensor]) -> Diagnosis:
+    """The answer with a W_O that changes nothing is the merge alone."""
+    return diagnose(lambda x: answer(x, torch.eye(x.shape[1] * x.shape[3], dtype=x.dtype)), "merge_heads")
 
 
 EXERCISES = {
@@ -77,6 +87,7 @@ EXERCISES = {
             ),
         },
         hint="The result has shape (B, H, L, d_head), and heads[b, h, i] is a slice of x[b, i].",
+        examine=as_is("split_heads"),
     ),
     "8.3": Implement(
         truth=lambda heads, W_O: merge_heads(heads) @ W_O,
@@ -98,6 +109,7 @@ EXERCISES = {
             ),
         },
         hint="Which axis has to stand beside d_head when the two are flattened into one?",
+        examine=_merged,
     ),
     "8.4": Implement(
         truth=lambda heads, W_O, head: heads[:, head] @ _own_rows(heads, W_O, head),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import math
+
 import torch
 from torch import Tensor
 
+from attention_lib.exercises.around import MaskedLayer, as_layer
 from attention_lib.exercises.exercise import Implement, Predict
+from attention_lib.steps.heads import merge_heads, split_heads
 from attention_lib.steps.softmax import masked_softmax
 
 __all__ = ["EXERCISES"]
@@ -52,6 +57,26 @@ def _without_every_third(weight: Tensor, head: int, num_heads: int) -> Tensor:
 
 def _shares(weights: Tensor, dim: int = -1) -> Tensor:
     return weights / weights.sum(dim=dim, keepdim=True)
+
+
+def _layers() -> list[tuple[object, ...]]:
+    generator = torch.Generator().manual_seed(95)
+    x = torch.randn(2, 5, 12, generator=generator)
+    matrices = [torch.randn(12, 12, generator=generator) / 3 for _ in range(4)]
+    kept = (torch.arange(5) < torch.tensor([[5], [3]]))[:, None, None, :]  # (B, 1, 1, S)
+    return [(x, *matrices, NUM_HEADS, None), (x, *matrices, NUM_HEADS, kept)]
+
+
+def _layer(
+    x: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, W_O: Tensor, num_heads: int, mask: Tensor | None,
+    *, split: bool = True, scale: bool = True, masked: bool = True,
+) -> Tensor:  # fmt: skip
+    """A right answer to 9.5, or one with the faults asked for."""
+    B, n, d_model = x.shape
+    parts = [x @ W for W in (W_Q, W_K, W_V)]
+    query, key, value = (split_heads(part, num_heads) if split else part.reshape(B, num_heads, n, -1) for part in parts)
+    scores = query @ key.mT / math.sqrt(d_model // num_heads if scale else d_model)
+    return merge_heads(masked_softmax(scores, mask if masked else None) @ value) @ W_O
 
 
 EXERCISES = {
@@ -119,5 +144,21 @@ EXERCISES = {
             ),
         },
         hint="Leave out the first and the last key, then divide each row by its sum.",
+    ),
+    "9.5": Implement(
+        truth=_layer,
+        cases=_layers,
+        praise="Heads cut from each token, scores divided by the root of a head's width, padding out of sight.",
+        mistakes={
+            "The padding is still read: use the mask before the softmax.": functools.partial(_layer, masked=False),
+            "The heads are still cut across tokens: view(B, n, H, d) first, then exchange n and H.": (
+                functools.partial(_layer, split=False)
+            ),
+            "You still divide by the root of d_model; a head's score has d_model / H terms.": (
+                functools.partial(_layer, scale=False)
+            ),
+        },
+        hint="Three lines are wrong: how heads are cut, what the scores are divided by, and what happens to the mask.",
+        examine=as_layer(MaskedLayer),
     ),
 }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from attention_lib.doctor.diagnose import diagnose
 from attention_lib.exercises.exercise import Implement, Predict
+from attention_lib.steps.scores import dot_product_scores
 
 __all__ = ["EXERCISES"]
 
@@ -30,14 +33,14 @@ def _rows() -> list[tuple[Tensor, float]]:
     return [(weights, p), (torch.eye(3), 0.2)]
 
 
-def _attend(*, always: bool = False, returns_dropped: bool = False, rescale: bool = True) -> Callable[..., Tensor]:
-    """A right answer to 10.3, or one with the faults asked for; output and weights in one tensor."""
+def _attend(*, always: bool = False, returns_dropped: bool = False, rescale: bool = True) -> Callable[..., Any]:
+    """A right answer to 10.3, or one with the faults asked for."""
 
-    def attend(weights: Tensor, value: Tensor, keep: Tensor, p: float, training: bool) -> Tensor:
+    def attend(weights: Tensor, value: Tensor, keep: Tensor, p: float, training: bool) -> tuple[Tensor, Tensor]:
         used = weights
         if training or always:
             used = weights * keep / (1 - p if rescale else 1)
-        return torch.cat([used @ value, used if returns_dropped else weights], dim=-1)
+        return used @ value, used if returns_dropped else weights
 
     return attend
 
@@ -53,6 +56,20 @@ def _together(result: object) -> object:
 
 def _row_variance(weights: Tensor, p: float) -> Tensor:
     return p / (1 - p) * weights.square().sum(dim=-1)
+
+
+class _InAttention(nn.Module):
+    """The answer to 10.3 in its place, between softmax and output."""
+
+    def __init__(self, answer: Callable[..., tuple[Tensor, Tensor]]) -> None:
+        super().__init__()
+        self.answer = answer
+        self.drop = nn.Dropout(0.3)  # only its p is used: the doctor sets it
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        weights = torch.softmax(dot_product_scores(query, key), dim=-1)
+        keep = torch.rand_like(weights) >= self.drop.p
+        return self.answer(weights, value, keep, self.drop.p, self.training)
 
 
 EXERCISES = {
@@ -100,6 +117,7 @@ EXERCISES = {
         },
         hint="Return a pair, output and weights. Look at what training changes, and at which weights are returned.",
         reads=_together,
+        examine=lambda answer: diagnose(_InAttention(answer)),
     ),
     "10.4": Implement(
         truth=lambda weights, p: _row_variance(weights, p).sqrt(),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from attention_lib.exercises.around import OneLayer, as_layer
 from attention_lib.exercises.exercise import Implement, Predict
+from attention_lib.steps.scores import dot_product_scores
+from attention_lib.steps.softmax import masked_softmax
 
 __all__ = ["EXERCISES"]
 
@@ -36,6 +40,26 @@ def _gradient(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def _parts(w: Tensor, x: Tensor, y: Tensor, sizes: list[int]) -> list[Tensor]:
     return [_gradient(w, *part) for part in zip(x.split(sizes), y.split(sizes), strict=True)]
+
+
+def _sequences() -> list[tuple[Tensor, ...]]:
+    generator = torch.Generator().manual_seed(115)
+    return [tuple(torch.randn(2, 7, width, generator=generator) for width in (3, 3, 5))]  # query, key, value
+
+
+def _sees(query: Tensor, key: Tensor, value: Tensor, *, last: int | None, transposed: bool = False) -> Tensor:
+    """Attention of the token at i to those up to i + last; None is all of them."""
+    n = query.shape[-2]
+    allowed = torch.ones(n, n, dtype=torch.bool).tril(n if last is None else last)
+    scores = dot_product_scores(query, key)
+    return masked_softmax(scores, allowed.T if transposed else allowed) @ value
+
+
+def _one_head(answer: Callable[..., Tensor]) -> OneLayer:
+    def forward(x: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, W_O: Tensor, num_heads: int) -> Tensor:
+        return answer(x @ W_Q, x @ W_K, x @ W_V) @ W_O
+
+    return OneLayer(forward, num_heads=1)
 
 
 EXERCISES = {
@@ -113,5 +137,22 @@ EXERCISES = {
             ),
         },
         hint="Weight the mean of each part with its size over the size of the batch, and add.",
+    ),
+    "11.5": Implement(
+        truth=lambda query, key, value: _sees(query, key, value, last=0),
+        cases=_sequences,
+        praise="Each token sees itself and what came before it, so the next one has to be predicted.",
+        mistakes={
+            "Each token still sees the next one, which is the answer it is asked for.": (
+                lambda q, k, v: _sees(q, k, v, last=1)
+            ),
+            "Now nothing is blocked: each token sees the whole future.": lambda q, k, v: _sees(q, k, v, last=None),
+            "One too many is blocked: a token may see itself.": lambda q, k, v: _sees(q, k, v, last=-1),
+            "The mask is transposed: each token sees only the future.": (
+                lambda q, k, v: _sees(q, k, v, last=0, transposed=True)
+            ),
+        },
+        hint="Which is the first diagonal, counted from the main one, that has to be blocked?",
+        examine=as_layer(_one_head, causal=True),
     ),
 }

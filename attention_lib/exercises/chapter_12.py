@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_lib.attention import attention
+from attention_lib.exercises.around import as_is, as_mask
 from attention_lib.exercises.exercise import Implement, Predict
 from attention_lib.steps.masks import window_mask
 
@@ -55,6 +56,9 @@ def _global(n: int, radius: int, num_global: int, *, rows: bool, columns: bool) 
     return mask
 
 
+_three_keys = as_mask(causal=True, window=3)
+
+
 EXERCISES = {
     "12.1": Predict(
         truth=12.0,
@@ -94,6 +98,7 @@ EXERCISES = {
             ),
         },
         hint="Query i stands at position S - L + i; subtract the position of the key.",
+        examine=lambda answer: _three_keys(lambda L, S: answer(L, S, 3)),
     ),
     "12.3": Implement(
         truth=lambda query, key, value: attention(query, key, value, causal=True).output,
@@ -114,6 +119,7 @@ EXERCISES = {
             ),
         },
         hint="Build the causal mask for L queries that are the last of S positions, and pass it as attn_mask.",
+        examine=as_is(causal=True),
     ),
     "12.4": Implement(
         truth=lambda n, radius, num_global: _global(n, radius, num_global, rows=True, columns=True),

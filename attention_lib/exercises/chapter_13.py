@@ -7,7 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from attention_lib.doctor.diagnose import diagnose
+from attention_lib.doctor.findings import Diagnosis
 from attention_lib.exercises.exercise import Implement, Predict
+from attention_lib.steps.scores import dot_product_scores
 
 __all__ = ["EXERCISES"]
 
@@ -60,6 +63,17 @@ def _fold(x: Tensor, patch: int, height: int, order: tuple[int, ...] = (0, 5, 3,
     return x.permute(*order).reshape(x.shape[0], x.shape[-1], height, -1)
 
 
+def _rotary_attention(answer: Callable[..., Tensor]) -> Diagnosis:
+    def turned(x: Tensor) -> Tensor:
+        frequencies = 10000.0 ** (-torch.arange(0, x.shape[-1], 2, dtype=x.dtype) / x.shape[-1])
+        return answer(x, torch.arange(x.shape[-2], dtype=x.dtype)[:, None] * frequencies)
+
+    def candidate(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return torch.softmax(dot_product_scores(turned(query), turned(key)), dim=-1) @ value
+
+    return diagnose(candidate, variants=["rotary"])
+
+
 EXERCISES = {
     "13.1": Predict(
         truth=19.0,
@@ -86,6 +100,7 @@ EXERCISES = {
             "Nothing turns: you return x.": lambda x, angles: x,
         },
         hint="With a = x[..., 0::2] and b = x[..., 1::2], the new pair is (a cos - b sin, a sin + b cos).",
+        examine=_rotary_attention,
     ),
     "13.3": Implement(
         truth=lambda x, part, norm: x + part(norm(x)),

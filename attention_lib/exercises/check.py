@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from attention_lib.exercises.registry import find_exercise
 
 __all__ = ["Verdict", "check"]
 
+WIDTH = 88  # characters of a line, so that nothing has to be scrolled sideways
 _OPEN = "Not answered yet. Replace the ... with your answer and run the cell again."
 
 
@@ -29,7 +31,7 @@ class Verdict:
         return self.ok
 
     def __repr__(self) -> str:
-        return self.message
+        return "\n".join(textwrap.fill(line, WIDTH) for line in self.message.splitlines())
 
 
 def check(name: str, answer: Any) -> Verdict:
@@ -93,11 +95,30 @@ def _check_function(exercise: Implement, answer: Any) -> Verdict:
         return Verdict(False, f"Not yet. What your function returns cannot be read: {error}. {exercise.hint}")
     wanted = _results(exercise, exercise.truth, cases)
     if _equal(results, wanted, exercise.tolerance):
+        found = _named_by_the_doctor(exercise, answer)
+        if found:
+            return Verdict(False, f"Not yet. The numbers asked for here are right, but:\n{found}")
         return Verdict(True, f"Right. {exercise.praise}")
     for message, wrong in exercise.mistakes.items():
         if _equal(results, _results(exercise, wrong, cases), exercise.tolerance):
             return Verdict(False, f"Not yet. {message}")
-    return Verdict(False, f"Not yet. {_first_difference(results, wanted, cases, exercise.tolerance)} {exercise.hint}")
+    told = (
+        f"Not yet. {_first_difference(results, wanted, cases, exercise.tolerance)}",
+        _named_by_the_doctor(exercise, answer),
+        f"Hint: {exercise.hint}",
+    )
+    return Verdict(False, "\n".join(filter(None, told)))
+
+
+def _named_by_the_doctor(exercise: Implement, answer: Callable[..., Any]) -> str:
+    """The known mistakes that the attention doctor sees in an answer; empty when it sees none."""
+    if exercise.examine is None:
+        return ""
+    diagnosis = exercise.examine(answer)
+    if not diagnosis.examined:
+        return ""
+    named = [one for one in diagnosis.findings if one.severity == "mistake" and one.code != "differs"]
+    return "\n".join(f"- {one.title}. {one.evidence} {one.fix}" for one in named)
 
 
 def _is_open(result: Any) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attention_lib.doctor.findings import Diagnosis
 
 __all__ = ["Implement", "Predict"]
 
@@ -40,6 +43,8 @@ class Implement:
         hint: For an answer that is wrong in another way.
         tolerance: Largest difference, absolute plus relative, that still counts as equal.
         reads: Applied to every result before it is compared, for answers that are not one tensor.
+        examine: Asks the attention doctor about an answer that is an attention, or a part of one. It is asked when
+            the answer is wrong in a way not listed here, and once more when the answer is right.
     """
 
     truth: Callable[..., Any]
@@ -49,3 +54,4 @@ class Implement:
     hint: str
     tolerance: float = 1e-4
     reads: Callable[[Any], Any] = field(default=lambda result: result)
+    examine: Callable[[Callable[..., Any]], Diagnosis] | None = None

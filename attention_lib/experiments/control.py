@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from attention_lib.axes import check_seed
 from attention_lib.errors import OptionError
 
 __all__ = ["chosen", "digits", "progress_bar", "seeded"]
@@ -41,8 +42,7 @@ def seeded(seed: int) -> Iterator[torch.Generator]:
         ...     torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second))
         True
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise OptionError(f"seed={seed!r} must be a whole number from 0 to {2**32 - 1}")
+    seed = check_seed(seed)
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

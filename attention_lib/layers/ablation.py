@@ -6,6 +6,7 @@ import copy
 
 import torch
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 from attention_lib.layers.multi_head import MultiHeadAttention
 
@@ -34,7 +35,7 @@ def without_head(layer: MultiHeadAttention, head: int) -> MultiHeadAttention:
 
     Source: Michel, Levy, Neubig (2019), Are Sixteen Heads Really Better than One?
     """
-    if isinstance(head, bool) or not isinstance(head, int) or not 0 <= head < layer.num_heads:
+    if not is_whole(head) or not 0 <= head < layer.num_heads:
         raise OptionError(
             f"head={head!r} must be from 0 to {layer.num_heads - 1}; the layer has {layer.num_heads} heads"
         )

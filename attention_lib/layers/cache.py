@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import weakref
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float
 
-__all__ = ["KVCache"]
+__all__ = ["KVCache", "check_cache"]
 
 
 class KVCache:
@@ -28,7 +32,7 @@ class KVCache:
     def __init__(self) -> None:
         self.key: Tensor | None = None
         self.value: Tensor | None = None
-        self._owner: int | None = None
+        self._owner: weakref.ref[object] | None = None  # weak: a cache keeps no layer alive
 
     def __len__(self) -> int:
         """Number of positions held."""
@@ -70,11 +74,37 @@ class KVCache:
         Raises:
             OptionError: Another layer has used this cache.
         """
-        if self._owner not in (None, id(owner)):
+        if self._owner is not None and self._owner() is not owner:
             raise OptionError(
                 "this KVCache already holds the keys of another layer; give each layer a KVCache() of its own"
             )
-        self._owner = id(owner)
+        self._owner = weakref.ref(owner)
+
+    def __deepcopy__(self, memo: Any) -> KVCache:
+        """A second continuation of the same sequence, in the same layer."""
+        twin = KVCache()
+        twin.key, twin.value, twin._owner = copy.deepcopy(self.key, memo), copy.deepcopy(self.value, memo), self._owner
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle leaves the owner out: there may be no such layer where it is read."""
+        return {**self.__dict__, "_owner": None}
+
+
+def check_cache(cache: KVCache | None, other: Tensor | None, *, causal: bool) -> None:
+    """Check that a call with a cache is causal self-attention.
+
+    Raises:
+        OptionError: ``other``, a key or value, was given too, or the call is not causal.
+    """
+    if cache is None:
+        return
+    if other is not None:
+        raise OptionError(
+            "cache is for self-attention, where the keys grow; leave key and value out, or leave cache out"
+        )
+    if not causal:
+        raise OptionError("cache needs causal=True: without it a later chunk would change what earlier positions saw")
 
 
 def _check_same(name: str, new: Tensor, held: Tensor) -> None:

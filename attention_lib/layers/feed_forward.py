@@ -7,6 +7,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu
 
+from attention_lib.axes import check_dropout
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float
 
@@ -47,8 +48,7 @@ class FeedForward(nn.Module):
         super().__init__()
         if activation not in ACTIVATIONS:
             raise OptionError(f"activation={activation!r} is not known; choose one of: {', '.join(ACTIVATIONS)}")
-        if not 0.0 <= dropout_p < 1.0:
-            raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping an entry")
+        check_dropout(dropout_p, what="an entry")
         self.activation = activation
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)

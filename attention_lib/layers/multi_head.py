@@ -6,15 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from attention_lib.attention import AttentionOutput, attention
-from attention_lib.axes import check_window
+from attention_lib.axes import check_dropout, check_tensor, check_window, is_whole
 from attention_lib.errors import MaskError, OptionError, ShapeError
-from attention_lib.layers.cache import KVCache
-from attention_lib.layers.torch_mha import Projections, check_no_extra_key, copy_from_torch, copy_to_torch
+from attention_lib.layers.cache import KVCache, check_cache
+from attention_lib.layers.torch_mha import Projections, check_copied_module, copy_from_torch, copy_to_torch
 from attention_lib.shapes import Bool, Float
 from attention_lib.steps.heads import check_num_heads, merge_heads, split_heads
 from attention_lib.steps.masks import check_mask
 
 __all__ = ["MultiHeadAttention"]
+
+FROM_KEYS = 512  # fewer fit into a cache as they lie, beside those of the other heads
 
 
 class MultiHeadAttention(nn.Module):
@@ -61,13 +63,12 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         check_num_heads(d_model, num_heads)
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        if num_kv_heads < 1 or num_heads % num_kv_heads:
+        if not is_whole(num_kv_heads) or num_kv_heads < 1 or num_heads % num_kv_heads:
             raise OptionError(
                 f"num_heads={num_heads} is not a multiple of num_kv_heads={num_kv_heads}; choose num_kv_heads from "
                 f"{[divisor for divisor in range(1, num_heads + 1) if num_heads % divisor == 0]}"
             )
-        if not 0.0 <= dropout_p < 1.0:
-            raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping a weight")
+        check_dropout(dropout_p)
         self.d_model, self.num_heads, self.num_kv_heads, self.dropout_p = (
             d_model,
             num_heads,
@@ -121,7 +122,7 @@ class MultiHeadAttention(nn.Module):
             MaskError: The mask has three axes (batch or heads?), or does not fit ``(B, H, L, S)``.
             OptionError: ``cache`` with cross-attention or without ``causal=True``; ``window`` out of range.
         """
-        _check_cache(cache, key if value is None else value, causal)
+        check_cache(cache, key if value is None else value, causal=causal)
         key = query if key is None else key
         value = key if value is None else value
         self._check_inputs(query, key, value)
@@ -135,6 +136,8 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             cache.claim(self)
             k, v = cache.append(k, v)  # (B, H_kv, S, d_head), S with the earlier positions
+        elif k.shape[-2] >= FROM_KEYS and k.device.type == "cpu":
+            k, v = k.contiguous(), v.contiguous()  # read L times: apart, the rows of a head keep missing the cache
         heads, weights = attention(
             q, k, v, mask, causal=causal, window=window,
             dropout_p=self.dropout_p if self.training else 0.0, need_weights=need_weights,
@@ -152,18 +155,20 @@ class MultiHeadAttention(nn.Module):
             A layer with the same outputs, in the same dtype, device and training mode.
 
         Raises:
-            OptionError: ``module`` has ``bias_k`` or ``add_zero_attn``.
+            OptionError: ``module`` is of another class, or has ``bias_k`` or ``add_zero_attn``.
 
         Example:
             >>> MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2)).num_heads
             2
         """
-        check_no_extra_key(module)
-        layer = cls(
-            module.embed_dim, module.num_heads, d_key=module.kdim, d_value=module.vdim,
-            bias=module.in_proj_bias is not None, dropout_p=module.dropout,
-        )  # fmt: skip
-        layer = layer.to(module.out_proj.weight)
+        check_copied_module(module)
+        with torch.device("meta"):  # no weights are drawn, so that torch's generator stays where it is
+            layer = cls(
+                module.embed_dim, module.num_heads, d_key=module.kdim, d_value=module.vdim,
+                bias=module.in_proj_bias is not None, dropout_p=module.dropout,
+            )  # fmt: skip
+        weight = module.out_proj.weight
+        layer = layer.to(weight.dtype).to_empty(device=weight.device)
         copy_from_torch(module, layer._projections())
         return layer.train(module.training)
 
@@ -180,11 +185,12 @@ class MultiHeadAttention(nn.Module):
             >>> MultiHeadAttention(8, 2).to_torch().batch_first
             True
         """
-        module = nn.MultiheadAttention(
-            self.d_model, self.num_heads, dropout=self.dropout_p, bias=self.w_q.bias is not None,
-            kdim=self.w_k.in_features, vdim=self.w_v.in_features, batch_first=True,
-        )  # fmt: skip
-        module = module.to(self.w_o.weight)
+        with torch.device("meta"):
+            module = nn.MultiheadAttention(
+                self.d_model, self.num_heads, dropout=self.dropout_p, bias=self.w_q.bias is not None,
+                kdim=self.w_k.in_features, vdim=self.w_v.in_features, batch_first=True,
+            )  # fmt: skip
+        module = module.to(self.w_o.weight.dtype).to_empty(device=self.w_o.weight.device)
         copy_to_torch(self._projections(), module)
         return module.train(self.training)
 
@@ -204,6 +210,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def _check_width(name: str, tensor: Tensor, axis: str, width: int) -> None:
+    check_tensor(name, tensor)
     if tensor.ndim != 3:
         raise ShapeError(
             f"{name} has shape {tuple(tensor.shape)}; MultiHeadAttention is batch-first, (B, length, {width}): "
@@ -223,17 +230,6 @@ def _check_same_size(letter: str, axis: int, **tensors: Tensor) -> None:
             f"axis {letter} is {tensor.shape[axis]} in {name} but {other.shape[axis]} in {other_name}; "
             f"shapes {tuple(tensor.shape)} and {tuple(other.shape)}; inputs are batch-first, (B, length, width)"
         )
-
-
-def _check_cache(cache: KVCache | None, other: Tensor | None, causal: bool) -> None:
-    if cache is None:
-        return
-    if other is not None:
-        raise OptionError(
-            "cache is for self-attention, where the keys grow; leave key and value out, or leave cache out"
-        )
-    if not causal:
-        raise OptionError("cache needs causal=True: without it a later chunk would change what earlier positions saw")
 
 
 def _check_mask(mask: Tensor | None, scores_shape: tuple[int, ...], device: torch.device) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float
 
@@ -206,6 +207,6 @@ class RotaryPositions(nn.Module):
 
 
 def _check_width(width: int, name: str = "d_model") -> None:
-    if isinstance(width, bool) or not isinstance(width, int) or width < 2 or width % 2:
-        near = f"; choose {name}={width + 1}" if isinstance(width, int) and width % 2 and width > 0 else ""
+    if not is_whole(width) or width < 2 or width % 2:
+        near = f"; choose {name}={width + 1}" if is_whole(width) and width % 2 and width > 0 else ""
         raise OptionError(f"{name}={width!r} must be an even whole number, 2 or more: axes are paired{near}")

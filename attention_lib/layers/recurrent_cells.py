@@ -11,6 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 from attention_lib.shapes import Float
 
@@ -25,7 +26,7 @@ class Cell(nn.Module):
     def __init__(self, d_in: int, d_state: int) -> None:
         super().__init__()
         for name, width in (("d_in", d_in), ("d_state", d_state)):
-            if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+            if not is_whole(width) or width < 1:
                 raise OptionError(f"{name}={width!r} must be a whole number, 1 or more")
         self.d_in, self.d_state = d_in, d_state
         rows = self.gates * d_state

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from attention_lib.attention import AttentionOutput, attention
-from attention_lib.axes import check_window
-from attention_lib.errors import OptionError, ShapeError
-from attention_lib.layers.cache import KVCache
+from attention_lib.axes import check_tensor, check_window
+from attention_lib.errors import ShapeError
+from attention_lib.layers.cache import KVCache, check_cache
 from attention_lib.layers.positions import RotaryPositions
 from attention_lib.shapes import Bool, Float
 from attention_lib.steps.heads import check_num_heads, merge_heads, split_heads
@@ -75,10 +75,10 @@ class RotarySelfAttention(nn.Module):
             ShapeError: ``x`` is not ``(B, L, d_model)``.
             OptionError: ``cache`` without ``causal=True``.
         """
+        check_tensor("x", x)
         if x.ndim != 3 or x.shape[-1] != self.w_q.in_features:
             raise ShapeError(f"x has shape {tuple(x.shape)}; this layer reads (B, L, d_model={self.w_q.in_features})")
-        if cache is not None and not causal:
-            raise OptionError("cache needs causal=True: without it later positions would change earlier ones")
+        check_cache(cache, None, causal=causal)
         # Before anything is cached: a refused call leaves the cache as it was.
         L, S = x.shape[1], x.shape[1] + (0 if cache is None else len(cache))
         check_mask(mask, (x.shape[0], self.num_heads, L, S), x.device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from attention_lib.attention import AttentionOutput, attention
+from attention_lib.axes import check_tensor
 from attention_lib.errors import ShapeError
 from attention_lib.shapes import Bool, Float
 
@@ -63,6 +64,7 @@ class SelfAttention(nn.Module):
         Raises:
             ShapeError: The last axis of ``x`` is not ``d_model``.
         """
+        check_tensor("x", x)
         if x.shape[-1] != self.w_q.in_features:
             raise ShapeError(
                 f"axis d_model is {x.shape[-1]} in x but {self.w_q.in_features} in this layer; "

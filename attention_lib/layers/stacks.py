@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 from attention_lib.layers.blocks import DecoderLayer, EncoderLayer
 from attention_lib.layers.cache import KVCache
@@ -163,7 +164,7 @@ class DecoderStack(nn.Module):
 
 
 def _check_layers(num_layers: int) -> None:
-    if isinstance(num_layers, bool) or not isinstance(num_layers, int) or num_layers < 1:
+    if not is_whole(num_layers) or num_layers < 1:
         raise OptionError(f"num_layers={num_layers!r} must be a whole number, 1 or more")
 
 

@@ -37,10 +37,13 @@ def copy_layer(module: Any, torch_class: type[Any], our_class: type[Layer], *, a
         )
     if module.linear1.bias is None:
         raise OptionError(f"{torch_class.__name__} with bias=False cannot be copied; ours has biases, as bias=True has")
-    layer: Any = our_class(
-        module.self_attn.embed_dim, module.self_attn.num_heads, module.linear1.out_features,
-        dropout_p=module.dropout.p, activation=_activation(module), norm_first=module.norm_first, eps=module.norm1.eps,
-    ).to(module.linear1.weight)  # fmt: skip
+    with torch.device("meta"):  # no weights are drawn, so that torch's generator stays where it is
+        layer: Any = our_class(
+            module.self_attn.embed_dim, module.self_attn.num_heads, module.linear1.out_features,
+            dropout_p=module.dropout.p, activation=_activation(module), norm_first=module.norm_first,
+            eps=module.norm1.eps,
+        )  # fmt: skip
+    layer = layer.to(module.linear1.weight.dtype).to_empty(device=module.linear1.weight.device)
     for ours, theirs in zip(attentions, ("self_attn", "multihead_attn"), strict=False):
         setattr(layer, ours, MultiHeadAttention.from_torch(getattr(module, theirs)))
     with torch.no_grad():

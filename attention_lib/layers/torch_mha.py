@@ -9,13 +9,15 @@ from torch import Tensor, nn
 
 from attention_lib.errors import OptionError
 
-__all__ = ["check_no_extra_key", "copy_from_torch", "copy_to_torch"]
+__all__ = ["check_copied_module", "copy_from_torch", "copy_to_torch"]
 
 Projections = tuple[nn.Linear, nn.Linear, nn.Linear, nn.Linear]  # w_q, w_k, w_v, w_o
 
 
-def check_no_extra_key(module: nn.MultiheadAttention) -> None:
-    """Raise OptionError where torch attends to a key that stands in no input."""
+def check_copied_module(module: nn.MultiheadAttention) -> None:
+    """Raise OptionError for another class, and where torch attends to a key that stands in no input."""
+    if not isinstance(module, nn.MultiheadAttention):
+        raise OptionError(f"MultiHeadAttention.from_torch needs an nn.MultiheadAttention, got {type(module).__name__}")
     if module.bias_k is not None or module.add_zero_attn:
         raise OptionError(
             f"nn.MultiheadAttention with add_bias_kv={module.bias_k is not None} and "

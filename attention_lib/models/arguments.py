@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError, ShapeError
 
 __all__ = ["check_count", "check_lengths", "check_tokens"]
@@ -22,7 +23,7 @@ def check_count(least: int = 1, /, **counts: int) -> None:
         attention_lib.errors.OptionError: symbols=1 must be a whole number, 2 or more
     """
     for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        if not is_whole(count) or count < least:
             raise OptionError(f"{name}={count!r} must be a whole number, {least} or more")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from attention_lib.paths.lean import fits_lean, lean_weights
 from attention_lib.shapes import Float
 from attention_lib.steps.precision import widen
 from attention_lib.steps.scores import scaled_scores
@@ -29,5 +30,8 @@ def explicit_attention(
 
 
 def explicit_weights(query: Tensor, key: Tensor, mask: Tensor | None, *, scale: float | None) -> Tensor:
-    """The weights alone, in the dtype they are computed in (at least float32)."""
+    """The weights alone, in the dtype they are computed in (at least float32); a large table is made only once."""
+    query, key = widen(query), widen(key)
+    if fits_lean(query, key):
+        return lean_weights(query, key, mask, scale=scale)
     return softmax_or_zero(mask_scores(scaled_scores(query, key, scale), mask))

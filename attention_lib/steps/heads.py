@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float
 
@@ -70,7 +71,7 @@ def merge_heads(x: Float[Tensor, "B H L d_head"]) -> Float[Tensor, "B L d_model"
 def check_num_heads(d_model: int, num_heads: int) -> None:
     """Raise OptionError, naming the nearest widths that work, unless ``num_heads`` divides ``d_model``."""
     for name, number in (("num_heads", num_heads), ("d_model", d_model)):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        if not is_whole(number) or number < 1:
             raise OptionError(f"{name}={number!r} must be a whole number, 1 or more")
     if d_model % num_heads:
         below = d_model - d_model % num_heads

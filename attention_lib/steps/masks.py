@@ -10,11 +10,24 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attention_lib.axes import check_window
+from attention_lib.axes import check_window, is_whole
 from attention_lib.errors import MaskError, OptionError
 from attention_lib.shapes import Bool, Int
 
-__all__ = ["allowed_by_position", "causal_mask", "check_mask", "combine_masks", "padding_mask", "window_mask"]
+__all__ = [
+    "allowed_by_position",
+    "as_bias",
+    "causal_mask",
+    "check_lengths",
+    "check_mask",
+    "combine_masks",
+    "padding_mask",
+    "reach_of",
+    "restrict",
+    "window_mask",
+]
+
+_ALL = 2**40  # more keys than any tensor has
 
 
 def causal_mask(L: int, S: int | None = None, *, device: torch.device | str | None = None) -> Bool[Tensor, "L S"]:
@@ -82,17 +95,36 @@ def window_mask(
         Beltagy et al. (2020), Longformer, section 3.1.
     """
     L, S = _lengths(L, S)
-    check_window(window)
-    return allowed_by_position(_last_positions(L, S, device), S, causal=causal, window=window)
+    return allowed_by_position(_last_positions(L, S, device), S, causal=causal, window=check_window(window))
 
 
 def allowed_by_position(positions: Tensor, S: int, *, causal: bool, window: int | None) -> Tensor:
     """The rows of a causal or window mask for queries at the given positions: ``(len(positions), S)``."""
     behind = positions[:, None] - torch.arange(S, device=positions.device)  # (L, S): how far the key lies behind
-    before = S if window is None else (window - 1 if causal else window // 2)
-    after = 0 if causal else (S if window is None else (window - 1) // 2)
+    before, after = reach_of(causal=causal, window=window)
     allowed = behind <= before
     return allowed & (behind >= -after)
+
+
+def reach_of(*, causal: bool, window: int | None) -> tuple[int, int]:
+    """How many keys a query may see before its own position, and how many after it."""
+    if window is None:
+        return _ALL, 0 if causal else _ALL
+    return (window - 1, 0) if causal else (window // 2, (window - 1) // 2)
+
+
+def restrict(mask: Tensor | None, allowed: Tensor) -> Tensor:
+    """Fold what positions allow, ``(L, S)``, into the caller's mask."""
+    if mask is None:
+        return allowed
+    return mask & allowed if mask.dtype == torch.bool else mask.masked_fill(~allowed, -torch.inf)
+
+
+def as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A mask as what is added to the scores: 0 and -inf, or the float mask itself."""
+    if mask.dtype != torch.bool:
+        return mask.to(dtype)
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
 
 
 def padding_mask(lengths: Int[Tensor, "B"] | Sequence[int], S: int | None = None) -> Bool[Tensor, "B 1 1 S"]:
@@ -115,20 +147,32 @@ def padding_mask(lengths: Int[Tensor, "B"] | Sequence[int], S: int | None = None
         tensor([[1, 0, 0],
                 [1, 1, 1]], dtype=torch.int32)
     """
-    lengths = torch.as_tensor(lengths)
-    if lengths.ndim != 1 or (lengths.numel() and (lengths.is_floating_point() or lengths.dtype == torch.bool)):
-        raise MaskError(
-            f"lengths has shape {tuple(lengths.shape)} and dtype {lengths.dtype}; padding_mask takes B whole numbers "
-            "(for a (B, S) mask of 0 and 1 use masks.from_attention_mask_01)"
-        )
-    longest = int(lengths.max()) if lengths.numel() else 0
-    S = longest if S is None else S
-    if longest > S or (lengths.numel() and int(lengths.min()) < 0):
-        raise MaskError(
-            f"lengths run from {int(lengths.min())} to {longest}, but the padded length S is {S}; use 0 <= length <= S"
-        )
+    lengths = check_lengths(lengths, S)
+    S = int(lengths.max()) if S is None and lengths.numel() else S or 0
     allowed = torch.arange(S, device=lengths.device) < lengths[:, None]  # (B, S)
     return allowed[:, None, None, :]
+
+
+def check_lengths(lengths: Tensor | Sequence[int], longest: int | None, *, name: str = "lengths") -> Tensor:
+    """Lengths as a tensor, checked: whole numbers, none below 0 or above ``longest``.
+
+    Raises:
+        MaskError: Anything else.
+    """
+    try:
+        whole = torch.as_tensor(lengths)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise MaskError(f"{name}={lengths!r} is not a row of whole numbers, one for each sequence") from error
+    if whole.ndim != 1 or (whole.numel() and (whole.is_floating_point() or whole.dtype == torch.bool)):
+        raise MaskError(
+            f"{name} has shape {tuple(whole.shape)} and dtype {whole.dtype}; it takes B whole numbers "
+            "(for a (B, S) mask of 0 and 1 use masks.from_attention_mask_01)"
+        )
+    least, most = (int(whole.min()), int(whole.max())) if whole.numel() else (0, 0)
+    padded = most if longest is None else longest
+    if least < 0 or most > padded:
+        raise MaskError(f"{name} run from {least} to {most}, but the padded length S is {padded}; use 0 <= length <= S")
+    return whole
 
 
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
@@ -228,6 +272,6 @@ def _last_positions(L: int, S: int, device: torch.device | str | None) -> Tensor
 def _lengths(L: int, S: int | None) -> tuple[int, int]:
     S = L if S is None else S
     for name, size in (("L", L), ("S", S)):
-        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+        if not is_whole(size) or size < 0:
             raise OptionError(f"{name}={size!r} must be a whole number, 0 or more")
-    return L, S
+    return int(L), int(S)

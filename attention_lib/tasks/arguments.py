@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 
 __all__ = ["check_whole"]
@@ -20,5 +21,5 @@ def check_whole(least: int = 1, /, **counts: int) -> None:
         attention_lib.errors.OptionError: symbols=1 must be a whole number, 2 or more
     """
     for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        if not is_whole(count) or count < least:
             raise OptionError(f"{name}={count!r} must be a whole number, {least} or more")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 from attention_lib.tasks.alphabet import Alphabet
 from attention_lib.tasks.arguments import check_whole
@@ -37,7 +38,7 @@ def chinese_numeral(number: int) -> str:
         >>> chinese_numeral(1203), chinese_numeral(10), chinese_numeral(110), chinese_numeral(20005)
         ('一千二百零三', '十', '一百一十', '二万零五')
     """
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 10**12:
+    if not is_whole(number) or not 0 <= number < 10**12:
         raise OptionError(f"number={number!r} must be a whole number from 0 to {10**12 - 1}")
     if number == 0:
         return "零"

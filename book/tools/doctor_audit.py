@@ -11,12 +11,15 @@ import argparse
 import datetime
 import hashlib
 import json
+import os
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import torch
+from tqdm.auto import tqdm
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "doctor")]
@@ -68,33 +71,41 @@ def wrong_ones():
     return dict(counts), seconds
 
 
-def more_seeds(progress, count, save):
-    """Examine all correct specimens under further seeds, which also choose other shapes."""
-    specimens = load("correct")
-    for seed in range(progress["seeds"], count):
-        for specimen in specimens:
-            diagnosis, _ = examine(specimen, seed=seed)
-            if not diagnosis.ok:
-                progress["accused"].append([specimen.name, seed, list(diagnosis.codes)])
+def accused_under(seed):
+    """The correct specimens that are accused under one seed, which also chooses other shapes."""
+    diagnoses = ((specimen, examine(specimen, seed=seed)[0]) for specimen in load("correct"))
+    return [[specimen.name, seed, list(diagnosis.codes)] for specimen, diagnosis in diagnoses if not diagnosis.ok]
+
+
+def fates_of(place, every, first):
+    """What became of every n-th mutant of one correct specimen, whose mutants start at number ``first``."""
+    specimen, counts, probes = load("correct")[place], Counter(), None
+    for number, mutant in enumerate(mutation.mutants_of(specimen), start=first):
+        if number % every == 0:
+            probes = probes or mutation.probes_for(specimen)
+            counts.update(_fate(mutant, probes))
+    return counts
+
+
+def more_seeds(progress, count, pool, save):
+    """Examine all correct specimens under further seeds."""
+    seeds = range(progress["seeds"], count)
+    for seed, accused in zip(tqdm(seeds, "seeds"), pool.map(accused_under, seeds), strict=True):
+        progress["accused"] += accused
         progress["seeds"] = seed + 1
         save()
 
 
-def more_mutants(progress, every, save):
-    """Examine every n-th mutant and count what became of it."""
-    counts = Counter(progress["mutants"])
-    number = -1
-    for specimen in load("correct"):
-        probes = None
-        for mutant in mutation.mutants_of(specimen):
-            number += 1
-            if number < progress["mutants_done"] or number % every:
-                continue
-            probes = probes or mutation.probes_for(specimen)
-            counts.update(_fate(mutant, probes))
-            progress["mutants"], progress["mutants_done"] = dict(counts), number + 1
-            save()
-    progress["mutants"]["generated"] = number + 1
+def more_mutants(progress, every, pool, save):
+    """Examine every n-th mutant and count what became of it; specimens that are done are not done again."""
+    sizes = [len(list(mutation.mutants_of(specimen))) for specimen in load("correct")]
+    places = range(progress["mutants_done"], len(sizes))
+    fates = pool.map(fates_of, places, [every] * len(places), [sum(sizes[:place]) for place in places])
+    for place, counts in zip(tqdm(places, "mutated"), fates, strict=True):
+        progress["mutants"] = dict(Counter(progress["mutants"]) + counts)
+        progress["mutants_done"] = place + 1
+        save()
+    progress["mutants"]["generated"] = sum(sizes)
 
 
 def _fate(mutant, probes):
@@ -122,6 +133,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--mutants", type=int, default=1, help="examine every n-th mutant; 0 for none")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     progress, last = load_progress(), [0.0]
@@ -133,9 +145,10 @@ def main():
             last[0] = time.monotonic()
             _write(progress, wrong, seconds + correct_seconds, arguments)
 
-    more_seeds(progress, arguments.seeds, save)
-    if arguments.mutants:
-        more_mutants(progress, arguments.mutants, save)
+    with ProcessPoolExecutor(arguments.jobs, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        if arguments.mutants:
+            more_mutants(progress, arguments.mutants, pool, save)
+        more_seeds(progress, arguments.seeds, pool, save)
     save(always=True)
 
 

@@ -118,3 +118,45 @@ def test_numbers_beyond_floats_and_odd_results_get_a_verdict():
     assert not check("4.1", 10**400)
     assert not check("3.2", lambda *arguments: ([1], [2], [3]))
     assert "Not answered yet" in check("3.2", lambda *arguments: (..., ..., ...)).message
+
+
+WITH_DOCTOR = [name for name in NAMES if getattr(EXERCISES[name], "examine", None)]
+
+
+def test_every_chapter_has_an_exercise_for_the_doctor():
+    chapters = {name.split(".")[0] for name in NAMES}
+    assert {name.split(".")[0] for name in WITH_DOCTOR} == chapters
+
+
+@pytest.mark.parametrize("name", WITH_DOCTOR)
+def test_the_doctor_finds_the_right_answer_healthy(name):
+    diagnosis = EXERCISES[name].examine(EXERCISES[name].truth)
+    assert diagnosis.examined
+    assert diagnosis.ok, str(diagnosis)
+
+
+@pytest.mark.parametrize("name", WITH_DOCTOR)
+def test_the_doctor_sees_what_is_wrong_with_most_known_mistakes(name):
+    exercise = EXERCISES[name]
+    seen = [exercise.examine(answer).codes for answer in exercise.mistakes.values()]
+    assert sum(map(bool, seen)) >= 2, seen
+
+
+def test_two_mistakes_at_once_are_both_named():
+    def mine(query, key, value):
+        return (query @ key.mT).softmax(-2) @ value
+
+    message = check("6.2", mine).message
+    assert "not divided by sqrt(d_k)" in message
+    assert "over the queries" in message
+
+
+def test_an_answer_with_the_right_numbers_is_still_examined():
+    def mine(query, key, value):
+        weights = (query @ key.mT / key.shape[-1] ** 0.5).softmax(-1)
+        return weights.detach() @ value
+
+    verdict = check("6.2", mine)
+    assert not verdict
+    assert "The numbers asked for here are right, but" in verdict.message
+    assert "gradient" in verdict.message

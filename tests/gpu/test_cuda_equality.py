@@ -5,15 +5,22 @@ import torch
 from support import assert_near, mask_of_kind, oracle, random_inputs
 
 from attention_lib import (
+    AttentionMemoryError,
     KVCache,
     MultiHeadAttention,
     attention,
     attention_weights,
+    averaged_weights,
     causal_mask,
     default_device,
     padding_mask,
+    ragged_attention,
     window_mask,
 )
+from attention_lib.paths.dropout import Seen, piecewise_dropout
+from attention_lib.paths.grouped import fits_fold
+from attention_lib.paths.lean import fits_lean
+from attention_lib.paths.windowed import fits_window
 
 pytestmark = pytest.mark.gpu
 
@@ -113,3 +120,77 @@ def test_masks_are_built_where_asked():
 def test_the_default_device(monkeypatch):
     monkeypatch.delenv("ATTENTION_DEVICE", raising=False)
     assert default_device().type == "cuda"
+
+
+def gradients_of(output, inputs):
+    torch.manual_seed(1)
+    direction = torch.randn(output.shape, dtype=torch.float64).to(output)
+    return torch.autograd.grad(output, inputs, direction)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("kind", ["none", "bool of L S", "bool of B 1 1 S", "bias with -inf of B H L S"])
+def test_windows_in_blocks_equal_the_dense_way(kind, causal, dtype):
+    inputs, mask = random_inputs(300, 331, d_k=16, d_v=16, dtype=dtype), mask_of_kind(kind, 300, 331)
+    exact = [tensor.double().requires_grad_() for tensor in inputs]
+    expected = attention(*exact, mask, causal=causal, window=17, need_weights=True).output
+    inputs = [tensor.requires_grad_() for tensor in on_cuda(*inputs)]
+    (mask,) = on_cuda(mask)
+    assert fits_window(*inputs[:2], mask, 17)
+    output = attention(*inputs, mask, causal=causal, window=17).output
+    assert_near(output.cpu(), expected, TOLERANCE[dtype])
+    for one, other in zip(gradients_of(output, inputs), gradients_of(expected, exact), strict=True):
+        assert_near(one.cpu(), other, 5 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("causal", [True, False])
+def test_large_tables_equal_the_oracle(causal, dtype):
+    inputs = random_inputs(256, 257, leading=(1, 2), d_k=16, d_v=16, dtype=dtype)
+    query, key, value = on_cuda(*inputs)
+    assert fits_lean(query, key)
+    exact = attention(*(tensor.double() for tensor in inputs), causal=causal, need_weights=True)
+    ours = attention(query, key, value, causal=causal, need_weights=True)
+    assert_near(ours.weights.cpu(), exact.weights, TOLERANCE[dtype])
+    assert_near(ours.output.cpu(), exact.output, TOLERANCE[dtype])
+    assert_near(averaged_weights(query, key, causal=causal).cpu(), exact.weights.mean(1), TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("options", [(False, None), (True, None), (True, 40)], ids=str)
+@pytest.mark.parametrize("kind", ["none", "bool of B 1 1 S", "bias with -inf of B H L S"])
+def test_dropout_in_pieces_is_the_formula_for_its_coins(kind, options):
+    query, key, value = (tensor.requires_grad_() for tensor in on_cuda(*random_inputs(300, 331, d_k=8, d_v=8)))
+    (mask,) = on_cuda(mask_of_kind(kind, 300, 331))
+    seen = Seen(mask, *options)
+
+    def dropped(value):
+        torch.manual_seed(5)
+        return piecewise_dropout(query, key, value, seen, scale=None, dropout_p=0.25)
+
+    eye = torch.eye(331, dtype=torch.float64, device="cuda").expand(2, 3, 331, 331)
+    weights = attention_weights(query, key, mask, causal=options[0], window=options[1])
+    kept = dropped(eye) != 0
+    assert 0.7 < kept[weights > 0].double().mean() < 0.8
+    output, expected = dropped(value), (kept * weights / 0.75) @ value
+    assert_near(output, expected, 1e-10)
+    for one, other in zip(*(gradients_of(o, (query, key, value)) for o in (output, expected)), strict=True):
+        assert_near(one, other, 1e-9)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_folded_heads_and_ragged_batches(dtype):
+    inputs = random_inputs(1, 61, leading=(2, 6), kv_leading=(2, 3), d_k=16, d_v=16, dtype=dtype)
+    query, key, value = on_cuda(*inputs)
+    assert fits_fold(query, key)
+    expected, _ = oracle(*inputs, causal=True)
+    assert_near(attention(query, key, value, causal=True).output.cpu(), expected, TOLERANCE[dtype])
+    expected, _ = oracle(*inputs, padding_mask([61, 7], 61))
+    assert_near(ragged_attention(query, key, value, [61, 7]).output.cpu(), expected, TOLERANCE[dtype])
+
+
+@pytest.mark.bad_input
+def test_tables_larger_than_the_device_are_refused():
+    x = torch.zeros(1, 1, 1, 1, device="cuda").expand(1, 8, 10**6, 1)
+    with pytest.raises(AttentionMemoryError, match=r"needs 32,000,000,000,000 bytes .* are left on cuda"):
+        attention(x, x, x, need_weights=True)

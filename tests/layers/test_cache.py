@@ -1,6 +1,8 @@
 """Decoding in chunks of any length gives what one full pass gives."""
 
 import copy
+import pickle
+import weakref
 
 import pytest
 import torch
@@ -158,3 +160,20 @@ def test_dtype_or_layer_that_changes():
         layers[1](x, causal=True, cache=cache)
     layers[0](x, causal=True, cache=cache)
     assert len(cache) == 10
+
+
+def test_the_owner_is_known_by_itself_not_by_its_address():
+    cache, x = KVCache(), torch.zeros(2, 5, 6)
+    layer = MultiHeadAttention(6, 3)
+    with torch.no_grad():
+        layer(x, causal=True, cache=cache)
+    twin, read = copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))
+    layer(x, causal=True, cache=twin)
+    held = weakref.ref(layer)
+    del layer
+    assert held() is None  # a cache keeps no layer alive
+    for other in (cache, twin):
+        with pytest.raises(OptionError, match="another layer"):
+            MultiHeadAttention(6, 3)(x, causal=True, cache=other)
+    MultiHeadAttention(6, 3)(x, causal=True, cache=read)
+    assert (len(cache), len(twin), len(read)) == (5, 10, 10)

@@ -5,7 +5,7 @@ import torch
 from support import assert_near
 from torch import nn
 
-from attention_lib import MultiHeadAttention, OptionError, masks, padding_mask
+from attention_lib import DecoderLayer, EncoderLayer, MultiHeadAttention, OptionError, masks, padding_mask
 
 B, H, L, S, WIDTH = 2, 3, 5, 7, 15
 
@@ -210,3 +210,29 @@ def test_grouped_heads_to_torch(num_kv_heads, bias):
 def test_modules_with_an_extra_key_are_refused(options, message):
     with pytest.raises(OptionError, match=message):
         MultiHeadAttention.from_torch(nn.MultiheadAttention(WIDTH, H, **options))
+
+
+@pytest.mark.parametrize(
+    ("copy", "original"),
+    [
+        (MultiHeadAttention.from_torch, lambda: nn.MultiheadAttention(6, 3)),
+        (MultiHeadAttention.to_torch, lambda: MultiHeadAttention(6, 3)),
+        (EncoderLayer.from_torch, lambda: nn.TransformerEncoderLayer(6, 3, 5)),
+        (DecoderLayer.from_torch, lambda: nn.TransformerDecoderLayer(6, 3, 5)),
+    ],
+)
+def test_copies_draw_no_random_numbers(copy, original):
+    original = original()
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    copied = copy(original)
+    assert torch.equal(torch.rand(3), expected)
+    assert all(not parameter.is_meta for parameter in copied.parameters())
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("module", [nn.Linear(6, 6), None, "attention"])
+def test_another_class_is_named(module):
+    with pytest.raises(OptionError, match=rf"needs an nn.MultiheadAttention, got {type(module).__name__}"):
+        MultiHeadAttention.from_torch(module)

@@ -52,9 +52,9 @@ def wheel(dist: Path) -> Path:
 
 
 def library_files() -> set[str]:
-    """What the wheel must hold, as the checkout has it: every module of the library, and py.typed."""
-    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "attention_lib").rglob("*.py")}
-    return modules | {"attention_lib/py.typed"}
+    """What the wheel must hold, as the checkout has it: every module, the figures' scripts, and py.typed."""
+    files = [path for kind in ("*.py", "*.js") for path in (ROOT / "attention_lib").rglob(kind)]
+    return {path.relative_to(ROOT).as_posix() for path in files} | {"attention_lib/py.typed"}
 
 
 def recorded_results() -> set[str]:

@@ -112,6 +112,8 @@ def test_bad_sizes(build, message):
     [
         ([2, 7], 5, "lengths run from 2 to 7, but the padded length S is 5; use 0 <= length <= S"),
         ([-1, 3], None, "lengths run from -1 to 3, but the padded length S is 3; use 0"),
+        ("ab", None, "lengths='ab' is not a row of whole numbers, one for each sequence"),
+        (None, None, "lengths=None is not a row of whole numbers"),
         ([0.5, 1.0], None, r"shape \(2,\) and dtype torch.float32; .*whole numbers .*from_attention_mask_01"),
         ([True, False], None, r"dtype torch.bool; .*whole numbers"),
         ([[1, 2, 3]], None, r"shape \(1, 3\) and dtype torch.int64; .*B whole numbers"),

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -10,8 +11,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "tools"), str(Path(__file__).parent)]
 
+import claims_ledger  # noqa: E402
 from bookkit.book import Book  # noqa: E402 - the line above makes these importable
-from claims_ledger import guards, measured_text, record  # noqa: E402
+from claims_ledger import ClaimsLedger, guards, measured_text, record  # noqa: E402
 from small_book import copy_small_book  # noqa: E402
 
 GUARD = """
@@ -67,3 +69,20 @@ def test_an_apostrophe_and_leading_blanks_do_not_hide_a_guard(root: Path):
     text = chapter.read_text("utf-8")
     chapter.write_text(text + '\n    claim("S2", "holds", "the articles\' function", 1.0, within=(1, 1))\n', "utf-8")
     assert [measured for _, _, measured in guards(Book(root))["S2"]] == ["the articles' function"]
+
+
+@pytest.mark.parametrize(
+    ("places", "complaint"),
+    [
+        ([], "claim S1 is guarded in no chapter"),
+        ([("chapters/07_second", "The section", "steps")], "claim S1, 'steps': chapters/07_second did not record it"),
+    ],
+)
+def test_a_claim_without_a_guard_or_a_record_is_a_warning_and_so_fails_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: list, complaint: str
+):
+    warnings: list[str] = []
+    monkeypatch.setattr(claims_ledger.LOGGER, "warning", lambda text, *values, **_: warnings.append(text % values))
+    page = SimpleNamespace(get_location=lambda: "book/claims.md:1")
+    assert ClaimsLedger._rows(page, "S1", "A claim.", places, tmp_path) == []
+    assert warnings == [complaint]

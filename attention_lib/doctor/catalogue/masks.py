@@ -45,8 +45,13 @@ mask-raises | 07_masks | mistake
 The candidate cannot be called with a mask
     A boolean mask that broadcasts to (B, H, L, S) should work: True = may attend.
 
+length-off-by-one | 07_masks | mistake
+One key too many, or one too few, of a padded sequence takes part
+    A length of 3 allows keys 0, 1 and 2: `torch.arange(S) < lengths[:, None]`.
+
 mask-wrong-sample | 07_masks | mistake
-Heads get the mask of another sequence of the batch
+A sequence gets the mask of another one of the batch
+    Keep the mask's batch axis: (B, 1, 1, S).
     With heads folded into the batch as (B * H, L, S) repeat each mask H times in a row: `mask.repeat_interleave(H,
     dim=0)`, not `repeat`.
 

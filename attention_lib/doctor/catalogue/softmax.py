@@ -22,7 +22,7 @@ The weights are not normalised: their rows do not sum to 1
     Divide each row by its sum, or use `torch.softmax(scores, dim=-1)`.
 
 wrong-normalisation | 05_softmax | mistake
-The weights are normalised in another way than by softmax
+The weights are another function of the scores than their softmax
     `weights = torch.softmax(scores, dim=-1)`.
 
 softmax-unstable | 05_softmax | mistake

@@ -23,6 +23,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+INTERACTIVE = """ class="attention-figure" data='"""
 INSTALL = """\
 # Installs the book's library where it is missing, as on Colab; does nothing otherwise.
 import importlib.util
@@ -116,11 +117,21 @@ def _clean(output: NotebookNode, cell: Cell) -> NotebookNode:
     if output.get("name") == "stderr":
         raise cell.text.error(0, f"the cell writes to stderr: {output.text.strip()[:200]!r}; remove its cause")
     data = output.get("data", {})
-    if "image/png" in data:  # the site's SVG stays on the site: outside it figures are PNG only
-        data.pop("text/html", None)
+    if "image/png" in data and "text/html" in data:
+        _use_outside_the_site(data)
     if output.get("metadata") and "data" in output:
         output["metadata"] = {key: value for key, value in output.metadata.items() if key in data}
     return output
+
+
+def _use_outside_the_site(data: dict) -> None:
+    """A static figure is PNG only, its SVG stays on the site; an interactive one brings its own script along."""
+    if INTERACTIVE in data["text/html"]:
+        from attention_lib.viz.figure import with_script  # brings torch, so only where it is needed
+
+        data["text/html"] = with_script(data["text/html"])
+    else:
+        del data["text/html"]
 
 
 def _executed(path: Path, book: Book) -> list[NotebookNode]:

@@ -496,3 +496,26 @@ def concatenated(x):
 def permuted(x):
     B, H, L, d = x.size()
     return x.permute(0, 2, 1, 3).contiguous().view(B, L, H * d)
+
+
+@correct()
+def wants_its_mask(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1) @ value
+
+
+@correct()
+def wants_its_lengths(q, k, v, valid_lens):
+    scores = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(q.size(-1))
+    far = torch.arange(k.size(1))[None, None] >= valid_lens[:, None, None]
+    return torch.bmm(torch.softmax(scores.masked_fill(far, -1e6), dim=-1), v)
+
+
+@correct(mask="additive")
+def wants_its_bias(query, key, value, bias):
+    return torch.softmax(query @ key.transpose(-2, -1) / math.sqrt(query.size(-1)) + bias, dim=-1) @ value
+
+
+@correct(kind="softmax")
+def softmax_that_wants_its_mask(scores, mask):
+    return torch.softmax(scores.masked_fill(mask == 0, -1e9), dim=-1)

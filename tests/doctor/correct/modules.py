@@ -408,3 +408,31 @@ class OursGrouped(MultiHeadAttention):
 class OursSingle(SelfAttention):
     def __init__(self):
         super().__init__(8, 5, 7)
+
+
+@correct("multi_head")
+class WantsItsMaskOfOnesAndZeros(nn.Module):
+    def __init__(self, d_model=12, num_heads=3):
+        super().__init__()
+        self.num_heads = num_heads
+        self.query, self.key, self.value, self.dense = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, hidden_states, attention_mask):
+        B, L, d_model = hidden_states.shape
+        parts = (layer(hidden_states) for layer in (self.query, self.key, self.value))
+        query, key, value = (part.view(B, L, self.num_heads, -1).transpose(1, 2) for part in parts)
+        scores = query @ key.transpose(-1, -2) / math.sqrt(d_model // self.num_heads)
+        scores = scores + (1.0 - attention_mask[:, None, None, :]) * -10000.0
+        return self.dense((scores.softmax(-1) @ value).transpose(1, 2).reshape(B, L, d_model))
+
+
+@correct("multi_head")
+class OneHeadThatSaysSo(nn.Module):
+    def __init__(self, d_model=4, num_heads=1):
+        super().__init__()
+        self.num_heads = num_heads
+        self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, x):
+        scores = self.w_q(x) @ self.w_k(x).mT / math.sqrt(x.shape[-1])
+        return self.w_o(scores.softmax(-1) @ self.w_v(x))

@@ -283,3 +283,24 @@ class PaddingMaskNotPassedOn(nn.Module):
     def forward(self, x, key_padding_mask=None):
         q, k, v = (t.unflatten(-1, (self.h, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
         return self.o(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+@wrong("mask-inverted", kind="multi_head")
+class WantsItsMaskTheOtherWayRound(nn.Module):
+    def __init__(self, d_model=12, num_heads=3):
+        super().__init__()
+        self.num_heads = num_heads
+        self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, x, mask):
+        B, L, d_model = x.shape
+        parts = (layer(x) for layer in (self.w_q, self.w_k, self.w_v))
+        query, key, value = (part.view(B, L, self.num_heads, -1).transpose(1, 2) for part in parts)
+        scores = query @ key.transpose(-1, -2) / math.sqrt(d_model // self.num_heads)
+        weights = scores.masked_fill(mask, -1e9).softmax(-1)
+        return self.w_o((weights @ value).transpose(1, 2).reshape(B, L, d_model))
+
+
+@wrong("missing-scale")
+def unscaled_and_wants_its_mask(query, key, value, mask):
+    return torch.softmax((query @ key.mT).masked_fill(~mask, -math.inf), dim=-1) @ value

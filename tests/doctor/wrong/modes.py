@@ -203,7 +203,7 @@ def forgets_the_last_key(query, key, value):
     return F.scaled_dot_product_attention(query, key[..., :-1, :], value[..., :-1, :])
 
 
-@wrong("differs")
+@wrong("wrong-normalisation")
 def squares_the_scores(query, key, value):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
     return torch.softmax(scores.square(), -1) @ value

@@ -1,0 +1,129 @@
+"""One case measured: memory and error of every variant once, then all of them in turn, round after round."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_lib.bench.case import OURS, Absent, Built, Case, Setting
+from attention_lib.experiments.control import digits
+from attention_lib.experiments.peak_memory import peak_memory
+from attention_lib.experiments.stopwatch import interleaved, threads
+
+__all__ = ["Measured", "Variant", "measure_case"]
+
+
+@dataclass
+class Variant:
+    """What was measured of one way to compute a case.
+
+    ``seconds`` has one list a number of threads, with one entry a round; ``error`` is the largest difference from
+    float64 over the largest entry; ``failure`` says why there is nothing; ``first_call`` are the seconds of the first.
+    """
+
+    name: str
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    peak_bytes: int | None = None
+    error: float | None = None
+    failure: str = ""
+    first_call: float = 0.0
+
+    def median(self, threads: str) -> float:
+        return statistics.median(self.seconds[threads])
+
+
+@dataclass
+class Measured:
+    """A case with all its variants, and what the table needs to judge it."""
+
+    row: int
+    title: str
+    variants: list[Variant]
+    absent: dict[str, str]
+    sizes: dict[str, int]
+    error_peer: str
+    multiplications: int
+    bytes: int
+
+    def variant(self, name: str) -> Variant | None:
+        return next((each for each in self.variants if each.name == name), None)
+
+
+def measure_case(
+    case: Case,
+    setting: Setting,
+    *,
+    rounds: int,
+    thread_counts: list[int],
+    least: float = 0.01,
+    most: float = math.inf,
+    tick: Callable[[], object] = lambda: None,
+) -> Measured:
+    """Build, check and time a case.
+
+    Args:
+        case: One line of the table.
+        setting: Device and size.
+        rounds: How often each variant is timed, for each number of threads.
+        thread_counts: Numbers of torch threads, one after the other.
+        least: Seconds that one timing lasts at least.
+        most: Seconds after which no further round begins.
+        tick: Called after each round.
+
+    Returns:
+        :class:`Measured`. A variant that raises is kept with its message; the others are measured all the same.
+    """
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        try:
+            built = case.build(setting)
+        except Absent as reason:  # this case cannot exist here at all
+            return Measured(case.row, case.title, [], {OURS: str(reason)}, {}, "", 0, 0)
+        except (ValueError, RuntimeError, MemoryError) as error:
+            return Measured(case.row, case.title, [Variant(OURS, failure=_sentence(error))], {}, {}, "", 0, 0)
+        variants = [_looked_at(name, call, built, setting) for name, call in built.variants.items()]
+        alive = {each.name: built.variants[each.name] for each in variants if not each.failure}
+        slow = {each.name: 1 for each in variants if each.first_call > 10 * least}  # no need to try how slow
+        for number in thread_counts:
+            with threads(number):
+                taken = interleaved(
+                    alive, rounds, device=setting.device, least=least, most=most, repeats=slow, after_round=tick
+                )
+            for each in variants:
+                if each.name in taken:
+                    each.seconds[str(number)] = digits(taken[each.name], 4)
+    return Measured(
+        case.row, case.title, variants, built.absent, built.sizes, built.error_peer, built.multiplications, built.bytes
+    )
+
+
+def _looked_at(name: str, call: Callable[[], Any], built: Built, setting: Setting) -> Variant:
+    """The first call, which also warms up: its peak memory, and how far its result is from float64."""
+    variant = Variant(name)
+    try:
+        start = time.process_time()
+        peak = peak_memory(call, setting.device)
+        variant.first_call = digits(time.process_time() - start, 3)
+        variant.peak_bytes = peak.bytes
+        if built.reference is not None and name not in built.incomparable:
+            variant.error = _relative_error(built.judged(peak.returned), built.true())
+    except Exception as error:  # whatever a peer raises, the bench goes on
+        variant.failure = _sentence(error)
+    return variant
+
+
+def _relative_error(result: Tensor, true: Tensor) -> float:
+    result = result.detach().double()
+    if result.shape != true.shape:
+        raise ValueError(f"the result has shape {tuple(result.shape)}, the reference {tuple(true.shape)}")
+    return digits(((result - true).abs().max() / true.abs().max()).item(), 3)
+
+
+def _sentence(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:160]}"

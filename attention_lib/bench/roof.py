@@ -1,0 +1,43 @@
+"""What this machine can do at most: multiplications a second in one matrix product, bytes a second in one copy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+from attention_lib.experiments.stopwatch import interleaved, threads
+
+__all__ = ["Roof", "measure_roof"]
+
+
+class Roof(NamedTuple):
+    """For each number of threads, per processor second (on a GPU: per second)."""
+
+    multiplications: dict[str, float]
+    bytes: dict[str, float]
+
+    def share(self, count: str, seconds: float, multiplications: int, moved: int) -> float:
+        """How much of the roof a call reaches: of the one that is nearer, multiplications or bytes."""
+        return max(
+            multiplications / seconds / self.multiplications[count] if multiplications else 0.0,
+            moved / seconds / self.bytes[count] if moved else 0.0,
+        )
+
+
+def measure_roof(device: torch.device, thread_counts: list[int], *, quick: bool = False) -> Roof:
+    """The best of several rounds of a float32 matrix product and of a copy too large for the caches."""
+    n, megabytes, rounds = (1024, 128, 3) if quick else (2048, 256, 5)
+    if device.type == "cuda":
+        n, megabytes = 4 * n, 4 * megabytes
+    left, right, product = (torch.ones(n, n, device=device) for _ in range(3))
+    source = torch.ones(megabytes * 2**18, device=device)
+    target = torch.empty_like(source)
+    calls = {"product": lambda: torch.mm(left, right, out=product), "copy": lambda: target.copy_(source)}
+    roof = Roof({}, {})
+    for count in thread_counts:
+        with threads(count), torch.no_grad():
+            taken = interleaved(calls, rounds, device=device)
+        roof.multiplications[str(count)] = n**3 / min(taken["product"])
+        roof.bytes[str(count)] = 2 * source.nbytes / min(taken["copy"])
+    return roof

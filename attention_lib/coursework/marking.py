@@ -1,0 +1,128 @@
+"""Marks one submission: draws the cases here, has the sandbox compute, and compares here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from attention_lib.coursework.model import Assignment, Case, Check, Draw, same
+from attention_lib.coursework.sandbox import Fault, Limits, Session, Worker
+
+__all__ = ["CheckResult", "Mark", "mark", "mark_session"]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check: points gained of points possible, and why."""
+
+    name: str
+    points: float
+    of: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a submission got.
+
+    Attributes:
+        status: ``graded``, ``partly`` (a name is missing or failed), ``nothing`` (none is defined), or ``ungraded``.
+        checks: The result of each check.
+        reason: Why the score is what it is.
+        layers: Active layers of isolation.
+    """
+
+    status: str
+    checks: tuple[CheckResult, ...] = ()
+    reason: str = ""
+    layers: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float:
+        """Points gained."""
+        return round(sum(result.points for result in self.checks), 4)
+
+
+def mark(
+    assignment: Assignment,
+    variant: Mapping[str, Any],
+    cells: Sequence[str],
+    worker: Worker,
+    *,
+    seed: int,
+    limits: Limits | None = None,
+) -> Mark:
+    """Mark the code of one submission.
+
+    Args:
+        assignment: What was asked.
+        variant: Its conventions.
+        cells: Sources of the code cells.
+        worker: A sandbox.
+        seed: Secret seed of the inputs.
+        limits: What the code may use.
+    """
+    job = {
+        "cells": list(cells),
+        "names": [*assignment.functions, *assignment.rubric],
+        "withheld": list(assignment.withheld),
+        "seed": seed % 2**31,
+    }
+    try:
+        with worker.open(job, limits or Limits()) as session:
+            return mark_session(assignment, variant, session, seed, worker.layers)
+    except Fault as fault:
+        return Mark("ungraded", _none(assignment, str(fault)), str(fault), worker.layers)
+
+
+def _none(assignment: Assignment, reason: str) -> tuple[CheckResult, ...]:
+    return tuple(CheckResult(check.name, 0.0, check.points, reason) for check in assignment.checks)
+
+
+def mark_session(
+    assignment: Assignment, variant: Mapping[str, Any], session: Session, seed: int, layers: str = ""
+) -> Mark:
+    """Mark what an open session holds; more than once, with several seeds, if need be."""
+    results = tuple(_run(check, variant, session, seed) for check in assignment.checks)
+    missing = [
+        f"{name} {_reads(status)}"
+        for name, status in session.status.items()
+        if status != "defined" and name in assignment.functions
+    ]
+    failed = [f"{result.name}: {result.reason}" for result in results if result.points < result.of]
+    status = "graded" if not missing else "nothing" if len(missing) == len(assignment.functions) else "partly"
+    reason = "; ".join([*missing, *dict.fromkeys(failed), *session.troubles]) or "all checks passed"
+    return Mark(status, results, reason[:2000], layers)
+
+
+def _reads(status: str) -> str:
+    return status if status.startswith(("not ", "ended", "took", "used", "was", "sent")) else f"failed: {status}"
+
+
+def _run(check: Check, variant: Mapping[str, Any], session: Session, seed: int) -> CheckResult:
+    """Full points when there are cases and every one of them holds; otherwise none, with the first reason."""
+    own = int.from_bytes(hashlib.sha256(f"{seed}\n{check.name}".encode()).digest()[:7], "big")
+    cases = check.make(Draw(own, variant))
+    reason = "" if cases else "the check has no cases"
+    for case in cases:
+        reason = reason or _one(case, session)
+    return CheckResult(check.name, 0.0 if reason else check.points, check.points, reason or "passed")
+
+
+def _one(case: Case, session: Session) -> str:
+    status = session.status.get(case.function, "not defined")
+    if status != "defined":
+        return f"{case.function} {_reads(status)}"
+    order = {} if case.gradient is None else {"gradient": list(case.gradient)}
+    arguments = [one.clone() if isinstance(one, torch.Tensor) else one for one in case.arguments]
+    try:
+        got = session.call(case.function, arguments, **order)
+    except Fault as fault:
+        return f"{case.function} {fault}"
+    told = same(got, case.expected, case.tolerance)
+    return f"{case.function}: {told}" if told else ""

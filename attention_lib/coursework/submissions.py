@@ -1,0 +1,205 @@
+"""What lies in a folder of submissions: whose it is, which one counts, and the code cells in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+__all__ = ["MAX_BYTES", "Submission", "collect", "read_cells", "read_submission", "safe_name"]
+
+MAX_BYTES = 30 << 20
+MAX_CODE, MAX_CELLS = 400_000, 2000
+_COPY = re.compile(r"(?:[ _]\(\d+\)| - copy(?: \d+)?|-\d)+$", re.I)
+_CANVAS = re.compile(r"^(?P<name>[^_]+?)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_.+$", re.I)
+_MOODLE = re.compile(r"^(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?$")
+# What systems and this grader leave beside submissions. A name with a dot in front may be a student's.
+_IGNORED = re.compile(
+    r"^(\._.*|\.DS_Store|\.ipynb_checkpoints|\.git|~\$.*|__MACOSX|__pycache__|Thumbs\.db|desktop\.ini"
+    r"|submission_metadata\.yml|.*\.csv(\.journal)?(\.new)?)$"
+)
+_KINDS = {
+    b"%PDF": "a PDF",
+    b"PK\x03\x04": "a zip or an office document",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"\x1f\x8b": "a gzip archive",
+    b"Rar!": "a rar archive",
+    b"{\\rt": "a rich text document",
+}
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One file that a student handed in.
+
+    Attributes:
+        student: Name, as the file or its folder says it.
+        id: Number in the learning management system, where the name of the file has one.
+        file: Path within the folder.
+        cells: Sources of its code cells; empty where ``problem`` says why.
+        problem: Why it cannot be graded.
+        digest: Fingerprint of its content.
+        moment: When the file was last written, in seconds.
+        others: Older files of the same student.
+    """
+
+    student: str
+    id: str
+    file: str
+    cells: tuple[str, ...] = ()
+    problem: str = ""
+    digest: str = ""
+    moment: float = 0.0
+    others: tuple[str, ...] = ()
+
+
+def safe_name(name: str) -> str:
+    """A name that is safe as a single folder or file: no separators, no dots in front, not empty.
+
+    Example:
+        >>> safe_name("../../etc/passwd"), safe_name("Müller, 伟"), safe_name("..")
+        ('etc_passwd', 'Müller, 伟', 'unnamed')
+    """
+    text = unicodedata.normalize("NFC", name)
+    text = "".join("_" if c in '/\\:*?"<>|' or not c.isprintable() else c for c in text)
+    text = re.sub(r"(?:^|_)\.+(?=_|$)", "_", text).strip(" ._")
+    return text[:120] or "unnamed"
+
+
+def collect(folder: Path) -> list[Submission]:
+    """The submission of every student in a folder: the newest file counts, the others are named.
+
+    Files may lie side by side (``Ada Lovelace.ipynb``, Canvas' ``lovelaceada_12_34_x.ipynb``) or in a folder for each
+    student (Moodle, nbgrader, or plain names).
+    """
+    found: dict[str, list[Submission]] = {}
+    for path in _files(folder):
+        one = _identified(path, folder)
+        found.setdefault(one.id or unicodedata.normalize("NFC", one.student).casefold(), []).append(one)
+    chosen = []
+    for candidates in found.values():
+        candidates.sort(key=lambda one: (_may_be_notebook(one.file), one.moment, one.file))
+        newest = candidates[-1]
+        chosen.append(replace(newest, others=tuple(one.file for one in candidates[:-1])))
+    return sorted(chosen, key=lambda one: (one.student.casefold(), one.file))
+
+
+def _may_be_notebook(name: str) -> bool:
+    """A report beside a notebook never takes its place, however new it is."""
+    return name.lower().endswith((".ipynb", ".py"))
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    for place, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not _IGNORED.search(name))
+        for name in sorted(names):
+            if not _IGNORED.search(name):
+                yield Path(place) / name
+
+
+def _identified(path: Path, folder: Path) -> Submission:
+    inside = path.relative_to(folder)
+    text = os.fsencode(str(inside)).decode("utf-8", "replace")
+    if len(inside.parts) > 1:
+        named = os.fsencode(inside.parts[0]).decode("utf-8", "replace")
+        match = _MOODLE.match(named)
+    else:
+        named = os.fsencode(inside.stem).decode("utf-8", "replace")
+        match = _CANVAS.match(named)
+        named = _COPY.sub("", named)
+    student, number = (match["name"], match["id"]) if match else (named, "")
+    moment = path.lstat().st_mtime
+    return Submission(_one_line(student) or "unnamed", number, _one_line(text), moment=moment)
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
+def read_submission(one: Submission, folder: Path) -> Submission:
+    """The submission with its cells, or with the reason why there are none. Never raises."""
+    try:
+        path = folder / one.file
+        if not path.exists():  # a name that is not text
+            path = next((p for p in _files(folder) if _identified(p, folder).file == one.file), path)
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode):
+            return replace(one, problem="not a file but a link or a device")
+        if about.st_size > MAX_BYTES:
+            size = about.st_size / (1 << 20)
+            return replace(
+                one,
+                problem=f"{size:.0f} MB, more than {MAX_BYTES >> 20} MB: clear the outputs and hand in again",
+                digest=f"size {about.st_size}",
+            )
+        content = path.read_bytes()
+    except OSError as error:
+        return replace(one, problem=f"cannot be read: {error.strerror or error}")
+    digest = hashlib.sha256(content).hexdigest()
+    cells, problem = read_cells(content)
+    return replace(one, cells=tuple(cells), problem=problem, digest=digest)
+
+
+def read_cells(content: bytes) -> tuple[list[str], str]:
+    """The code cells of a notebook or a Python file, and a sentence where there are none.
+
+    Example:
+        >>> read_cells(b'{"cells": [{"cell_type": "code", "source": ["a = 1"]}]}')
+        (['a = 1'], '')
+        >>> read_cells(b"%PDF-1.7 ...")
+        ([], 'a PDF, not a notebook')
+    """
+    for start, kind in _KINDS.items():
+        if content.startswith(start):
+            return [], f"{kind}, not a notebook"
+    if not content.strip():
+        return [], "an empty file"
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return [], "not text: neither a notebook nor a Python file"
+    if text.lstrip().startswith(("{", "[")):
+        return _notebook_cells(text)
+    if text.lstrip().startswith("<"):
+        return [], "a web page, not a notebook: download the notebook itself"
+    return _within_limits([text])
+
+
+def _notebook_cells(text: str) -> tuple[list[str], str]:
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        return [], f"broken json{where}: the file was cut off or edited by hand; download it again"
+    cells = told.get("cells") if isinstance(told, dict) else None
+    if cells is None and isinstance(told, dict) and isinstance(told.get("worksheets"), list):
+        cells = [cell for sheet in told["worksheets"] if isinstance(sheet, dict) for cell in sheet.get("cells") or []]
+    if not isinstance(cells, list):
+        return [], "json, but not a notebook: it has no cells"
+    return _within_limits(
+        [_source(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    )
+
+
+def _source(cell: dict[str, Any]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    if isinstance(source, list):
+        source = "".join(part for part in source if isinstance(part, str))
+    return source if isinstance(source, str) else ""
+
+
+def _within_limits(cells: list[str]) -> tuple[list[str], str]:
+    cells = [cell for cell in cells if cell.strip()]
+    if not cells:
+        return [], "a notebook without code"
+    if len(cells) > MAX_CELLS or sum(map(len, cells)) > MAX_CODE:
+        return [], f"more than {MAX_CODE:,} characters of code"
+    return [cell.encode("utf-8", "replace").decode() for cell in cells], ""

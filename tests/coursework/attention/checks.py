@@ -1,0 +1,139 @@
+"""Hidden checks of "Attention, forward and backward". Never published. course-secret: attention-51be08"""
+
+import torch
+
+from attention_lib.coursework.model import ANYTHING, Assignment, Case, Check
+
+INF = float("inf")
+
+
+def swapped(tensor, variant):
+    return tensor.transpose(1, 2) if variant["layout"] == "BLHd" else tensor
+
+
+def as_mask(allowed, variant, dtype):
+    if variant["mask"] == "additive":
+        return torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, -INF)
+    return ~allowed if variant["mask"] == "blocked" else allowed
+
+
+def book_order(query, key, value, allowed, variant):
+    """Output and weights for (B, H, L, d)."""
+    heights = torch.einsum("bhld,bhsd->bhls", query, key) / (query.shape[-1] ** 0.5 * variant["temperature"])
+    if allowed is not None:
+        heights = torch.where(allowed, heights, -INF)
+    top = heights.amax(-1, keepdim=True).detach()
+    raised = (heights - torch.where(top == -INF, 0.0, top)).exp()
+    total = raised.sum(-1, keepdim=True)
+    weights = raised / torch.where(total == 0, 1.0, total)
+    return torch.einsum("bhls,bhse->bhle", weights, value), weights
+
+
+def inputs(draw, dtype=torch.float64, scale=1.0):
+    B, H, L, S, d_k = draw.sizes(5)
+    d_v = d_k + 1
+    return (
+        draw.normal(B, H, L, d_k, dtype=dtype, scale=scale),
+        draw.normal(B, H, S, d_k, dtype=dtype, scale=scale),
+        draw.normal(B, H, S, d_v, dtype=dtype),
+    )
+
+
+def case(draw, tensors, allowed, tolerance=1e-5):
+    variant = draw.variant
+    output, weights = book_order(*tensors, allowed, variant)
+    expected = swapped(output, variant).contiguous()
+    if variant["gives"] == "output_log_weights":
+        expected = [expected, weights.log()]
+    mask = None if allowed is None else as_mask(allowed, variant, output.dtype)
+    arguments = [swapped(tensor, variant).contiguous() for tensor in tensors]
+    return Case("attention", (*arguments, mask), expected, tolerance=tolerance)
+
+
+def full(draw, tensors):
+    return draw.allowed(*tensors[0].shape[:3], tensors[1].shape[2])
+
+
+def plain(draw):
+    return [case(draw, inputs(draw), None) for _ in range(2)]
+
+
+def masked(draw):
+    tensors = inputs(draw)
+    return [case(draw, tensors, full(draw, tensors))]
+
+
+def broadcast(draw):
+    tensors = inputs(draw)
+    (B, _, L, _), S = tensors[0].shape, tensors[1].shape[2]
+    return [case(draw, tensors, draw.allowed(B, 1, 1, S)), case(draw, tensors, draw.allowed(L, S))]
+
+
+def large(draw):
+    query, key, value = inputs(draw)
+    key = key + draw.normal(key.shape[-1], scale=3000.0)  # moves whole rows of scores, and leaves the weights alone
+    return [case(draw, (query, key, value), full(draw, (query, key, value)))]
+
+
+def empty(draw):
+    tensors = inputs(draw)
+    allowed = full(draw, tensors)
+    allowed[:, :, draw.integer(0, allowed.shape[2] - 1)] = False
+    return [case(draw, tensors, allowed)]
+
+
+def float32(draw):
+    tensors = inputs(draw, dtype=torch.float32)
+    return [case(draw, tensors, full(draw, tensors), 1e-4)]
+
+
+def backward(place, with_mask):
+    def make(draw):
+        variant, tensors = draw.variant, inputs(draw)
+        allowed = full(draw, tensors) if with_mask else None
+        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+        output, _ = book_order(*leaves, allowed, variant)
+        arriving = draw.normal(*output.shape)
+        expected = [swapped(g, variant).contiguous() for g in torch.autograd.grad(output, leaves, arriving)]
+        mask = None if allowed is None else as_mask(allowed, variant, output.dtype)
+        arguments = [swapped(tensor, variant).contiguous() for tensor in tensors]
+        return [
+            Case(
+                "attention_backward",
+                (*arguments, mask, swapped(arriving, variant).contiguous()),
+                [one if place in (n, None) else ANYTHING for n, one in enumerate(expected)],
+                tolerance=1e-6,
+            )
+        ]
+
+    return make
+
+
+ASSIGNMENT = Assignment(
+    id="attention",
+    title="Attention, forward and backward",
+    chapter="06_weighted_sum",
+    minutes=90,
+    goals=(
+        "write attention as one short function, with masks, for any leading axes",
+        "derive the gradients of query, key and value by hand, and write them without autograd",
+        "keep a gradient finite where no key is allowed",
+    ),
+    functions={
+        "attention": "query, key, value, mask=None",
+        "attention_backward": "query, key, value, mask, grad_output",
+    },
+    switches=("mask", "layout", "gives", "temperature"),
+    checks=(
+        Check("plain", 15, "forward, without a mask", plain),
+        Check("masked", 15, "forward, a mask for every query and key", masked),
+        Check("broadcast", 10, "forward, masks shared by heads or queries", broadcast),
+        Check("large", 5, "forward, scores in the thousands", large),
+        Check("empty", 5, "forward, a query without any allowed key", empty),
+        Check("float32", 5, "forward, float32 in and out", float32),
+        Check("grad_query", 12, "backward, the gradient of query", backward(0, False)),
+        Check("grad_key", 12, "backward, the gradient of key", backward(1, False)),
+        Check("grad_value", 9, "backward, the gradient of value", backward(2, False)),
+        Check("grad_masked", 12, "backward, with a mask", backward(None, True)),
+    ),
+)
