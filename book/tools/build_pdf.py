@@ -3,7 +3,7 @@
 
 Needs a TeX system. On Debian or Ubuntu:
 sudo apt-get install latexmk texlive-xetex texlive-latex-recommended texlive-latex-extra texlive-fonts-recommended
-fonts-dejavu-core fonts-wqy-zenhei librsvg2-bin
+texlive-lang-chinese fonts-dejavu-core fonts-wqy-zenhei librsvg2-bin
 """
 
 import argparse
