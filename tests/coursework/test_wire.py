@@ -22,7 +22,7 @@ def same(left, right):
     return left == right
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
 def test_what_is_packed_comes_out_the_same(value):
     header, body = pack(value)
     assert same(unpack(json.loads(json.dumps(header)), body), value)
