@@ -113,7 +113,8 @@ def grade_folder(
     before = len(journal.marks)
     journal.start(journal.seed if journal.seed is not None else secrets.randbits(60))
     assert journal.seed is not None
-    job = Job(checks, assignment.id, variant, (), journal.seed, isolation, (str(source.resolve().parent),),
+    hidden = (str(source.resolve().parent), str(folder.resolve()))
+    job = Job(checks, assignment.id, variant, (), journal.seed, isolation, hidden,
               limits or Limits())  # fmt: skip
     pool = executor or ThreadPoolExecutor(workers, thread_name_prefix="grade")
     try:

@@ -43,7 +43,7 @@ def _graded(root: Path, source: str, assignment: Assignment, variant: dict[str, 
         isolation = choose_isolation()
     except IsolationError as error:
         return unread(assignment, str(error), "ungraded")
-    hidden = (str(root / "source"), str(root / "results"))
+    hidden = (str(root / "source"),)
     mark = grade_job(Job(source, assignment.id, variant, newest.cells, secrets.randbits(60), isolation, hidden))
     if mark.status == "ungraded" and isolation == "bubblewrap":  # containers often forbid namespaces inside
         mark = grade_job(Job(source, assignment.id, variant, newest.cells, secrets.randbits(60), "account", hidden))

@@ -106,7 +106,7 @@ def _places() -> list[str]:
 
 
 def _bubblewrap(stage: str, hidden: Sequence[str]) -> list[str]:
-    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--tmpfs", "/tmp"]
     for place in _places():
         command += ["--ro-bind", place, place]
     for place in ("/bin", "/sbin", "/lib", "/lib32", "/lib64"):
@@ -115,7 +115,7 @@ def _bubblewrap(stage: str, hidden: Sequence[str]) -> list[str]:
         elif os.path.isdir(place):
             command += ["--ro-bind", place, place]
     command += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev"]
-    command += ["--tmpfs", "/tmp", "--ro-bind", stage, stage, "--chdir", "/tmp"]
+    command += ["--ro-bind", stage, stage, "--chdir", "/tmp"]
     for place in hidden:
         if os.path.isdir(place) and any(Path(place).is_relative_to(p) for p in _places()):
             command += ["--tmpfs", place]
@@ -191,6 +191,8 @@ class Worker:
         if self._process is not None and self._process.poll() is None:
             return
         self.stop()
+        if self.isolation == "account":
+            self._refuse_open_folders()
         ours, theirs = socket.socketpair()
         start = _START.format(stage=self._stage.name, sites=_sites(), fd=theirs.fileno(), mode=self.isolation)
         command = [sys.executable, "-I", "-B", "-c", start]
@@ -213,6 +215,19 @@ class Worker:
         except (OSError, EOFError):
             raise IsolationError(f"the sandbox does not start: {self._last_words()}") from None
         self.nested, self.filtered = bool(ready[1]), bool(ready[2])
+        if self.isolation == "account" and not self.filtered:
+            self.stop()
+            raise IsolationError(
+                "isolation 'account' needs seccomp to keep submissions from the network; it is not there"
+            )
+
+    def _refuse_open_folders(self) -> None:
+        """An account is no wall: what nobody may read is for the folders' own rights to say."""
+        if os.geteuid() != 0:
+            raise IsolationError("isolation 'account' needs root, which then runs submissions as nobody")
+        for place in self.hidden:
+            if os.path.isdir(place) and os.stat(place).st_mode & 0o005:
+                raise IsolationError(f"{place} can be read by every account, also by submissions; chmod 700 it first")
 
     def _last_words(self) -> str:
         if self._process is None or self._process.stderr is None:

@@ -12,12 +12,13 @@ import platform
 import resource
 import signal
 import struct
+import sys
 
 __all__ = ["MEGABYTE", "forbid_calls", "hide_memory", "limit", "private_rooms", "unshare"]
 
 MEGABYTE = 1 << 20
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
-_NOSUID, _NODEV = 2, 4
+_READ_ONLY, _NOSUID, _NODEV, _REMOUNT, _BIND = 1, 2, 4, 32, 4096
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 38, 22, 24
 
 
@@ -41,10 +42,16 @@ def unshare() -> bool:
 
 
 def private_rooms(megabytes: int = 16) -> bool:
-    """Mount an own empty /tmp and hide /proc, then give up every capability."""
+    """Mount an own empty /tmp and hide /proc, then give up every capability.
+
+    Where Python itself lies in /tmp, that stays as it is, and nobody may write there.
+    """
     libc = _libc()
     options = f"size={megabytes}m,mode=1777".encode()
-    held = libc.mount(b"tmpfs", b"/tmp", b"tmpfs", _NOSUID | _NODEV, options) == 0
+    if any(place.startswith("/tmp/") for place in (sys.prefix, sys.base_prefix, *sys.modules["torch"].__path__)):
+        held = libc.mount(None, b"/tmp", None, _REMOUNT | _BIND | _READ_ONLY | _NOSUID | _NODEV, None) == 0
+    else:
+        held = libc.mount(b"tmpfs", b"/tmp", b"tmpfs", _NOSUID | _NODEV, options) == 0
     held &= libc.mount(b"tmpfs", b"/proc", b"tmpfs", _NOSUID | _NODEV, b"size=4k") == 0
     if os.path.isdir("/dev/shm"):
         held &= libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", _NOSUID | _NODEV, options) == 0

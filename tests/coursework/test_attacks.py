@@ -102,6 +102,16 @@ def test_without_isolation_nothing_runs(monkeypatch, tmp_path, capsys):
     assert not (tmp_path / "g.csv").exists()
 
 
+@pytest.mark.bad_input
+def test_the_account_nobody_is_no_wall_around_open_folders(tmp_path):
+    tmp_path.chmod(0o755)
+    made = Worker("account", [str(tmp_path)])
+    sentence = "chmod 700 it first" if os.geteuid() == 0 else "needs root"
+    with pytest.raises(IsolationError, match=sentence):
+        made.start()
+    made.close()
+
+
 def test_unsafe_still_has_limits(monkeypatch):
     made = Worker("none")
     try:

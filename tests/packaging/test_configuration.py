@@ -121,7 +121,8 @@ def test_publishing_names_no_repository() -> None:
 )
 def test_publishing_pushes_site_and_notebooks_as_one_commit(tmp_path: Path) -> None:
     checkout, remote = tmp_path / "checkout", tmp_path / "remote.git"
-    for file in ("_build/html/index.html", "_build/html/_static/book.css", "chapters/notebooks/01_a.ipynb"):
+    notebooks = ("chapters/notebooks/01_a.ipynb", "chapters/coursework/b.ipynb")
+    for file in ("_build/html/index.html", "_build/html/_static/book.css", *notebooks):
         (checkout / file).parent.mkdir(parents=True, exist_ok=True)
         (checkout / file).write_text(file, "utf-8")
     subprocess.run(["git", "init", "--quiet", "--bare", remote], check=True)
@@ -141,6 +142,7 @@ def test_publishing_pushes_site_and_notebooks_as_one_commit(tmp_path: Path) -> N
     assert git("ls-tree", "-r", "--name-only", "gh-pages") == [
         ".nojekyll",
         "_static/book.css",
+        "chapters/coursework/b.ipynb",
         "chapters/notebooks/01_a.ipynb",
         "index.html",
     ]
