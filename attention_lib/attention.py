@@ -61,7 +61,8 @@ def attention(
         causal: Queries see no later position; the L queries are the last L of the S positions.
         window: A query sees exactly this many keys, itself included: behind it when causal, else around it.
         scale: Factor on the dot products; None is ``1 / sqrt(d_k)``.
-        dropout_p: Probability, in [0, 1), with which each weight is dropped. Pass 0.0 outside training.
+        dropout_p: Probability, in [0, 1), with which each weight is dropped. Pass 0.0 outside training. Long sequences
+            take it to the nearest 1/65,536.
         need_weights: Also return the weights, those before dropout.
 
     Returns:

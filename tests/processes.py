@@ -43,6 +43,7 @@ def _child(function, rank, size, folder, arguments):
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting_point", rank=rank, world_size=size)
+    dist.barrier()  # one that is done at once must not leave while another is still connecting
     try:
         result = function(*arguments)
     except Exception as error:  # the test judges it

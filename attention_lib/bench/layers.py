@@ -17,12 +17,12 @@ H, D_MODEL = 8, 512
 
 
 def layer_and_peers(
-    setting: Setting, n: int
+    setting: Setting, n: int, d_model: int = D_MODEL
 ) -> tuple[MultiHeadAttention, nn.MultiheadAttention, ArticleMultiHead, Tensor]:
     """Ours, torch's and the article's layer with the same weights, and an input ``(1, n, d_model)``."""
     torch.manual_seed(inputs.SEED)
-    layer = MultiHeadAttention(D_MODEL, H).eval().to(setting.device)
-    x = inputs.seeded_normal(setting, 1, n, D_MODEL)
+    layer = MultiHeadAttention(d_model, H).eval().to(setting.device)
+    x = inputs.seeded_normal(setting, 1, n, d_model)
     return layer, layer.to_torch(), peers.article_layer(layer), x
 
 

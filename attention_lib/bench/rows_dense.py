@@ -40,9 +40,9 @@ def without_weights(setting: Setting, *, n: int, causal: bool = False) -> Built:
     return built
 
 
-def with_weights(setting: Setting, *, n: int) -> Built:
+def with_weights(setting: Setting, *, n: int, d_model: int = D_MODEL) -> Built:
     """Row 2, the layer: output and the weights of every head."""
-    layer, theirs, article, x = layer_and_peers(setting, n)
+    layer, theirs, article, x = layer_and_peers(setting, n, d_model)
     return Built(
         {
             OURS: lambda: layer(x, need_weights=True),
@@ -52,7 +52,7 @@ def with_weights(setting: Setting, *, n: int) -> Built:
         reference=lambda: true_layer(layer, x),
         judged=lambda result: result[0],
         error_peer="nn.MHA weights",
-        multiplications=2 * n * n * D_MODEL + 4 * n * D_MODEL**2,
+        multiplications=2 * n * n * d_model + 4 * n * d_model**2,
     )
 
 
@@ -72,9 +72,9 @@ def weights_memory(setting: Setting, *, n: int) -> Built:
     )
 
 
-def one_map(setting: Setting, *, n: int) -> Built:
+def one_map(setting: Setting, *, n: int, d_model: int = D_MODEL) -> Built:
     """Row 4: the output of all heads and the weights of one."""
-    layer, theirs, article, x = layer_and_peers(setting, n)
+    layer, theirs, article, x = layer_and_peers(setting, n, d_model)
 
     def ours() -> tuple[Tensor, Tensor]:
         q, k, v = (split_heads(each(x), H) for each in (layer.w_q, layer.w_k, layer.w_v))
@@ -90,7 +90,7 @@ def one_map(setting: Setting, *, n: int) -> Built:
         reference=lambda: true_layer(layer, x),
         judged=lambda result: result[0],
         error_peer="nn.MHA weights",
-        multiplications=2 * n * n * D_MODEL + 4 * n * D_MODEL**2,
+        multiplications=2 * n * n * d_model + 4 * n * d_model**2,
         sizes={"the weights of every head": 4 * H * n * n},
     )
 
@@ -147,11 +147,19 @@ ROWS = [
         (Target("time", "nn.MHA weights", 1.5), Target("time", "the article's code", 1.6)),
     ),
     Case(
+        2, "weights of every head, layer 128 wide", functools.partial(with_weights, n=1024, d_model=128),
+        (Target("time", "nn.MHA weights", 1.5), Target("time", "the article's code", 1.6)),
+    ),
+    Case(
         2, "weights of every head, function, n = 1,024", functools.partial(weights_memory, n=1024),
         (Target("memory", "the weights and output returned", 1 / 1.05),),
     ),
     Case(
         4, "output and the map of one head, n = 1,024", functools.partial(one_map, n=1024),
+        (Target("time", "nn.MHA weights", 2.5), Target("memory", "the weights of every head", 1.0)),
+    ),
+    Case(
+        4, "output and the map of one head, 128 wide", functools.partial(one_map, n=1024, d_model=128),
         (Target("time", "nn.MHA weights", 2.5), Target("memory", "the weights of every head", 1.0)),
     ),
     Case(

@@ -167,7 +167,7 @@ class _Pieces(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """``d scores = weights * (keep * d kept / kept - row sum of output * d output)``."""
+        """``d scores = keep * weights * d kept - weights * (row sum of output * d output)``."""
         query, key, value, mask, output = ctx.saved_tensors
         plan, keep = ctx.plan, ctx.plan.coins()
         to_query, to_key, to_value = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(value)
@@ -175,16 +175,14 @@ class _Pieces(torch.autograd.Function):
         for piece in plan.pieces():
             head, rows, keys, _ = piece
             q, k, v = query[head][..., rows, :] * plan.factor, key[head][..., keys, :], value[head][..., keys, :]
-            weights = plan.weights(q, k, mask, piece)
-            kept, from_output = keep(weights), grad[head][..., rows, :] / plan.kept
+            weights, from_output = plan.weights(q, k, mask, piece), grad[head][..., rows, :] / plan.kept
+            left = weights * keep(weights)
+            _add_product(to_value[head][..., keys, :], left.transpose(-2, -1), from_output)
             scores = from_output @ v.transpose(-2, -1)
-            scores *= kept
-            scores -= share[head][..., rows, :]
-            scores *= weights  # the gradient of the scores
+            scores *= left
+            scores.addcmul_(weights, share[head][..., rows, :], value=-1)  # the gradient of the scores
             to_query[head][..., rows, :] = (scores @ k) * plan.factor
             _add_product(to_key[head][..., keys, :], scores.transpose(-2, -1), q)
-            weights *= kept
-            _add_product(to_value[head][..., keys, :], weights.transpose(-2, -1), from_output)
         return to_query, to_key, to_value, None, None
 
 

@@ -28,7 +28,7 @@ def fits_window(query: Tensor, key: Tensor, mask: Tensor | None, window: int) ->
 
 def _block(window: int) -> int:
     """How many queries share one slice of keys; of its ``block + window - 1`` keys a query sees ``window``."""
-    return min(128, max(32, window // 2))
+    return min(64, max(32, window // 2))
 
 
 def windowed_attention(

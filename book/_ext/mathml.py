@@ -53,6 +53,7 @@ def render(tex: str, display: bool) -> str:
         message = str(error).split("\n")[0].removeprefix("ParseError: ")
         raise ValueError(f"formula {json.dumps(tex)}: {message}") from None
     html = html.removeprefix('<span class="katex">').removesuffix("</span>")
+    html = html.replace("\u02c9", "\u00af")  # the bar over a letter: this macron is in mathematical fonts and stretches
     # Browsers ignore MathML's columnalign; a class lets the style sheet align "a &= b" at its sign.
     return ALIGNED.sub(r'<mtable class="aligned"\1', ANNOTATION.sub("", html))
 

@@ -5,6 +5,7 @@ first link is pointed at. A script, not JSON: pages opened from the disk may loa
 """
 
 import json
+from html import escape
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -42,8 +43,10 @@ def preview(page: "BeautifulSoup", anchor: str) -> str | None:
         return None
     if element.name == "span" and not element.get_text(strip=True):  # a label, inside a section or before a box
         element = element.parent if element.parent.name == "section" else element.find_next(["figure", "div", "table"])
+    if element is None:
+        return None
     if element.name == "dt":
-        return _clean(element.find_next_sibling("dd"))
+        return _clean(element.find_next_sibling("dd") or element)
     if "math" in element.get("class", []) or "citation" in element.get("class", []):
         return _clean(element)
     if element.name == "figure":
@@ -55,7 +58,8 @@ def _section(element) -> str | None:
     """The heading and the first paragraph of a section or a box."""
     heading = element.find(["h1", "h2", "h3", "h4"]) or element.find(class_="admonition-title")
     paragraph = next((p for p in element.find_all("p") if "admonition-title" not in p.get("class", [])), None)
-    parts = [f"<p><strong>{_clean(heading)}</strong></p>" if heading else "", _clean(paragraph) if paragraph else ""]
+    name = _clean(heading) if heading and heading.name != "p" else escape(heading.get_text()) if heading else ""
+    parts = [f"<p><strong>{name}</strong></p>" if name else "", _clean(paragraph) if paragraph else ""]
     return "".join(parts) or None
 
 
@@ -64,13 +68,14 @@ def _clean(element) -> str:
     from bs4 import BeautifulSoup
 
     copy = BeautifulSoup(str(element), "html.parser")
+    outer = copy.find(True)
     for extra in copy.select(DROPPED):
-        extra.decompose()
+        if extra is not outer:
+            extra.decompose()
     for link in copy.find_all("a"):
         link.unwrap()
     for tag in copy.find_all(True):
         tag.attrs.pop("id", None)
-    outer = copy.find(True)
     text = str(outer) if outer.name in ("p", "div") else outer.decode_contents()
     return text if len(copy.get_text()) <= LONGEST else f"<p>{copy.get_text()[:LONGEST].rsplit(' ', 1)[0]} …</p>"
 

@@ -3,7 +3,7 @@
 
 Needs a TeX system. On Debian or Ubuntu:
 sudo apt-get install latexmk texlive-xetex texlive-latex-recommended texlive-latex-extra texlive-fonts-recommended
-fonts-dejavu-core fonts-wqy-zenhei librsvg2-bin
+texlive-lang-chinese fonts-dejavu-core fonts-wqy-zenhei librsvg2-bin
 """
 
 import argparse
@@ -48,7 +48,7 @@ def configuration(root: Path) -> dict:
     kept = [name for name in settings["extensions"] if name not in LEFT_OUT]
     title = Book(root).config["title"]
     return settings | {
-        "extensions": [*kept, "pdf_figures"],
+        "extensions": [*kept, "paper"],
         "external_toc_path": str(root / "_toc.yml"),
         "bibtex_bibfiles": [str(root / name) for name in settings["bibtex_bibfiles"]],
         "html_static_path": [],

@@ -61,7 +61,7 @@ CHECKS = [
     Check("site build", _tool("build_site.py")),
     Check("site", _pytest("site", *PARALLEL, f"--ignore={LIGHTHOUSE}", "tests/site")),
     Check("lighthouse", _pytest("site", LIGHTHOUSE), slow=True),  # alone: a busy machine counts against the page
-    Check("slow", _pytest("slow and not site", "tests"), slow=True),
+    Check("slow", _pytest("slow and not site", *PARALLEL, "tests"), slow=True),
 ]
 
 

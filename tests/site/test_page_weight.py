@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bookkit.book import Book
+from fontTools.ttLib import TTFont
 
 pytestmark = pytest.mark.site
 
@@ -60,8 +61,6 @@ def test_no_icon_font_is_fetched_and_every_icon_is_drawn(browser, address: str):
 
 
 def test_the_icon_fonts_hold_the_icons_that_pages_use(site: Path):
-    from fontTools.ttLib import TTFont
-
     styles = (site / "_static" / "site.css").read_text("utf-8")
     fonts = [base64.b64decode(data) for data in re.findall(r"data:font/woff;base64,([\w+/=]+)", styles)]
     assert len(fonts) == 2
@@ -90,3 +89,15 @@ def test_every_card_stays_within_its_budget(site: Path):
     cards = list((site / "_static" / "cards").glob("*.png"))
     assert len(cards) == len(Book().docnames)
     assert [path.name for path in cards if path.stat().st_size > CARD_BUDGET] == []
+
+
+def test_the_math_font_has_every_character_of_every_formula(site: Path):
+    from math_font import FONT, formula_characters
+
+    font = TTFont(FONT)
+    wanted = formula_characters(site)
+    assert len(wanted) > 50
+    missing = "".join(chr(code) for code in sorted(wanted - set(font.getBestCmap())))
+    assert missing == "", "run book/tools/math_font.py again"
+    assert "MATH" in font
+    assert (site / "_static" / "math.woff").read_bytes() == FONT.read_bytes()
