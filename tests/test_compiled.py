@@ -30,7 +30,7 @@ def _no_shape_checks():
         ("aot_eager", 256, {"need_weights": True, "causal": True}),
         ("aot_eager", 256, {"dropout_p": 0.3, "causal": True}),
     ],
-    ids=str,
+    ids=["inductor", "inductor, window", "window and mask", "weights", "lean weights", "dropout"],
 )
 def test_compiled(backend, length, options):
     inputs = [tensor.requires_grad_() for tensor in random_inputs(length, length, d_v=11, dtype=torch.float32)]

@@ -9,10 +9,10 @@ font:15px/1.45 system-ui,sans-serif;color-scheme:light;container-type:inline-siz
 p{margin:0 0 .6rem}.ask{font-weight:600}
 .say{min-height:2.9em;margin:.6rem 0;padding:.35rem .6rem;background:var(--soft);border-radius:4px;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .row{display:flex;flex-wrap:wrap;gap:.4rem .9rem;align-items:center;margin:.5rem 0}.tight{gap:.25rem}
-label{display:inline-flex;gap:.45rem;align-items:center;min-height:28px}
+label{display:inline-flex;gap:.45rem;align-items:center;min-height:28px;max-width:100%}
 button,select,input,summary{font:inherit;color:inherit;min-height:28px}
-select{max-width:100%;text-overflow:ellipsis}label:has(select){max-width:100%;flex-wrap:wrap}button,select,[type=text]{background:var(--bg);border:1px solid var(--line);border-radius:4px;padding:.1rem .55rem;min-width:28px}
-[type=range]{width:9rem;accent-color:var(--w)}[type=checkbox]{width:24px;height:24px;min-height:24px;accent-color:var(--w);margin:0}
+select{max-width:100%;text-overflow:ellipsis}label:has(select){flex-wrap:wrap}button,select,[type=text]{background:var(--bg);border:1px solid var(--line);border-radius:4px;padding:.1rem .55rem;min-width:28px}
+[type=range]{width:9rem;min-width:3rem;accent-color:var(--w)}[type=checkbox]{width:24px;height:24px;min-height:24px;accent-color:var(--w);margin:0}
 button{cursor:pointer}[aria-pressed=true]{background:var(--ink);color:var(--bg);border-color:var(--ink)}
 :focus-visible{outline:3px solid var(--q);outline-offset:1px}
 output{min-width:2.5em;font-variant-numeric:tabular-nums}
