@@ -229,7 +229,11 @@ def _page(cells: list[Any], texts: _Texts) -> str:
             parts.append(texts.filled(cell.text.text, chapter).strip())
     where = f"[Open the notebook in Colab]({texts.colab}). {_ABOUT}"
     title, rest = parts[0].split("\n", 1)
-    return "\n\n".join([title, where, rest.strip(), *parts[1:]]) + "\n"
+    description = (
+        f"{title.removeprefix('# ')}: an assignment on attention that names your mistake while you work on it."
+    )
+    head = f'---\nmyst:\n  html_meta:\n    description: "{description}"\n---'
+    return "\n\n".join([head, title, where, rest.strip(), *parts[1:]]) + "\n"
 
 
 _ABOUT = (

@@ -53,7 +53,9 @@ WORDS = {
     "Softmax applied twice?": "softmax twice",
     "What does the output look like? Can attention invent a value?": "output between values",
     "Does attention know the order of the words?": "order of words",
-    "The scores came back in place of the output. The values are never weighted. My input is changed in place.": "scores returned",
+    "The scores came back in place of the output. The values are never weighted. My input is changed in place.": (
+        "scores returned"
+    ),
     "The result depends on the rest of the batch, or on the call before.": "depends on the rest of the batch",
     "Is d_out the width of a head or of the concatenation?": "d_out",
     "Are the weights averaged over the heads? Why does need_weights cost so much memory?": "need_weights",
