@@ -10,7 +10,7 @@ from bookkit.book import Book
 pytestmark = pytest.mark.site
 
 ENTRY = re.compile(r"^- \*(?P<question>.+?)\*(?= |$)(?P<answer>.*)$", re.M)
-LINK = re.compile(r"\.\./(chapters/\w+)\.md")
+LINK = re.compile(r"\((?:\.\./)?((?:chapters/)?\w+)\.md")
 DONE = "() => /finished|did not match/.test(document.querySelector('#search-results').innerText)"
 # What somebody types who has the question and not its words. Every entry of the page needs a row.
 WORDS = {
@@ -86,9 +86,12 @@ NAMES = {
 
 
 def entries() -> dict[str, set[str]]:
-    """Each question of the page with the chapters that answer it."""
+    """Each question of the page with the pages that answer it."""
     text = Book().source("book/questions").read_text("utf-8")
-    return {match["question"]: set(LINK.findall(match["answer"])) for match in ENTRY.finditer(text)}
+    return {
+        match["question"]: {page if "/" in page else f"book/{page}" for page in LINK.findall(match["answer"])}
+        for match in ENTRY.finditer(text)
+    }
 
 
 @pytest.fixture(scope="module")

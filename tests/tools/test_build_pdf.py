@@ -10,7 +10,7 @@ import build_pdf
 import pytest
 from small_book import copy_small_book
 
-BLANK = 3  # grey levels that a page with nothing but paper would have
+BLANK = 1  # grey levels of a picture with nothing but paper
 
 
 def test_missing_programs_are_named_with_the_packages(monkeypatch: pytest.MonkeyPatch, capsys):
