@@ -30,6 +30,11 @@ ALLOWED = {
     ("into_the_batch", ".reshape(...) dropped (line 3"): "heads need not be folded into the batch",
     ("double_only", "NotEq -> Eq"): "right in the other precision",
     ("sigmoid_gates", "Sub: right side dropped"): "the variant leaves its bias free",
+    ("sigmoid_gates", "USub dropped (line 3"): "the variant leaves its bias free",
+    ("sigmoid_gates", "2 -> 1 (line 3"): "the variant leaves its bias free",
+    ("sigmoid_gates", "2 -> -2 (line 3"): "the variant leaves its bias free",
+    ("LengthsStyle", "if: always (line 17"): "lengths that have no default are always given",
+    ("PadsWithZeros", "Mult: right side dropped (line 10"): "padded queries may hold anything",
     (
         "WithPaddingMask",
         "masked_fill of the other half",
