@@ -21,9 +21,9 @@ from conftest import FLAGS, find_browser
 
 pytestmark = pytest.mark.site
 
-# The least performance, by page. All aim at 0.9; chapters reached 0.81 to 0.86 on a busy machine, and a score of
-# simulated speed must not fail a build on a slow one.
-PAGES = {"book/index": 0.9, "chapters/04_scores_and_scaling": 0.7, "chapters/08_multi_head": 0.7}
+# The least performance, by page. All aim at 0.9, which they reach on a quiet machine (0.98, 0.96, 0.91); a chapter
+# that loads a figure may miss it by a little on a slower one.
+PAGES = {"book/index": 0.9, "chapters/04_scores_and_scaling": 0.85, "chapters/08_multi_head": 0.85}
 LEAST = {"accessibility": 1.0, "best-practices": 1.0, "seo": 1.0}
 TRIES = 4  # a busy moment of the machine is no fault of the page
 PACKED = (".png", ".zip", ".woff", ".woff2")
