@@ -90,11 +90,19 @@ def multi_head(x, w_query, w_key, w_value, w_output, num_heads, mask=None):
     return attend(q, k, v, mask, q.shape[-1] ** -0.5).reshape(x.shape) @ w_output
 
 
-# %% layer: the input split, not its projections | differs
+# %% layer: the input split, not its projections | heads-before-projection
 def multi_head(x, w_query, w_key, w_value, w_output, num_heads, mask=None):
     parts = split(x, num_heads)
     d = parts.shape[-1]
     q, k, v = (parts @ w[:d, :d] for w in (w_query, w_key, w_value))
+    return merge(attend(q, k, v, mask, d**-0.5)) @ w_output
+
+
+# %% layer: every head projects its own part of the input | heads-before-projection
+def multi_head(x, w_query, w_key, w_value, w_output, num_heads, mask=None):
+    d = x.shape[-1] // num_heads
+    heads = [slice(h * d, (h + 1) * d) for h in range(num_heads)]
+    q, k, v = (torch.stack([x[..., h] @ w[h, h] for h in heads], 1) for w in (w_query, w_key, w_value))
     return merge(attend(q, k, v, mask, d**-0.5)) @ w_output
 
 
