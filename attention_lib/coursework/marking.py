@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
 from attention_lib.coursework.model import Assignment, Case, Check, Draw, same
 from attention_lib.coursework.sandbox import Fault, Limits, Session, Worker
 
-__all__ = ["CheckResult", "Mark", "mark", "mark_session"]
+__all__ = ["CheckResult", "Mark", "draw_cases", "mark", "mark_session"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def mark(
     }
     try:
         with worker.open(job, limits or Limits()) as session:
-            return mark_session(assignment, variant, session, seed, worker.layers)
+            return mark_session(assignment, session, draw_cases(assignment, variant, seed), worker.layers)
     except Fault as fault:
         return Mark("ungraded", _none(assignment, str(fault)), str(fault), worker.layers)
 
@@ -84,11 +82,18 @@ def _none(assignment: Assignment, reason: str) -> tuple[CheckResult, ...]:
     return tuple(CheckResult(check.name, 0.0, check.points, reason) for check in assignment.checks)
 
 
-def mark_session(
-    assignment: Assignment, variant: Mapping[str, Any], session: Session, seed: int, layers: str = ""
-) -> Mark:
-    """Mark what an open session holds; more than once, with several seeds, if need be."""
-    results = tuple(_run(check, variant, session, seed) for check in assignment.checks)
+def draw_cases(assignment: Assignment, variant: Mapping[str, Any], seed: int) -> list[list[Case]]:
+    """The cases of every check, from a secret seed."""
+    made = []
+    for check in assignment.checks:
+        own = int.from_bytes(hashlib.sha256(f"{seed}\n{check.name}".encode()).digest()[:7], "big")
+        made.append(check.make(Draw(own, variant)))
+    return made
+
+
+def mark_session(assignment: Assignment, session: Session, cases: Sequence[list[Case]], layers: str = "") -> Mark:
+    """Mark what an open session holds; more than once, with other cases, if need be."""
+    results = tuple(_run(check, own, session) for check, own in zip(assignment.checks, cases, strict=True))
     missing = [
         f"{name} {_reads(status)}"
         for name, status in session.status.items()
@@ -104,10 +109,8 @@ def _reads(status: str) -> str:
     return status if status.startswith(("not ", "ended", "took", "used", "was", "sent")) else f"failed: {status}"
 
 
-def _run(check: Check, variant: Mapping[str, Any], session: Session, seed: int) -> CheckResult:
+def _run(check: Check, cases: list[Case], session: Session) -> CheckResult:
     """Full points when there are cases and every one of them holds; otherwise none, with the first reason."""
-    own = int.from_bytes(hashlib.sha256(f"{seed}\n{check.name}".encode()).digest()[:7], "big")
-    cases = check.make(Draw(own, variant))
     reason = "" if cases else "the check has no cases"
     for case in cases:
         reason = reason or _one(case, session)
@@ -119,9 +122,8 @@ def _one(case: Case, session: Session) -> str:
     if status != "defined":
         return f"{case.function} {_reads(status)}"
     order = {} if case.gradient is None else {"gradient": list(case.gradient)}
-    arguments = [one.clone() if isinstance(one, torch.Tensor) else one for one in case.arguments]
     try:
-        got = session.call(case.function, arguments, **order)
+        got = session.call(case.function, case.arguments, **order)
     except Fault as fault:
         return f"{case.function} {fault}"
     told = same(got, case.expected, case.tolerance)

@@ -59,8 +59,12 @@ def test_every_wrong_answer_is_caught(worker):
     assert [wrong.name for wrong in WRONG if not corpora.caught(wrong, worker)[0]] == []
 
 
-def public_answer(wrong):
+def open_for(wrong):
     assignment(wrong.assignment, **book_variant(load_assignment(HERE / wrong.assignment).switches))
+
+
+def public_answer(wrong):
+    open_for(wrong)
     module = types.ModuleType("submission")
     exec(compile(wrong.code, wrong.name, "exec"), vars(module))
     return check(wrong.function, getattr(module, wrong.function))
