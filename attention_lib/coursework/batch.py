@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from attention_lib.coursework.isolation import IsolationError
 from attention_lib.coursework.journal import Journal
 from attention_lib.coursework.marking import CheckResult, Mark, mark
 from attention_lib.coursework.model import Assignment, assignment_from_source
-from attention_lib.coursework.sandbox import IsolationError, Limits, borrowed
+from attention_lib.coursework.sandbox import borrowed
+from attention_lib.coursework.session import Limits
 from attention_lib.coursework.submissions import Submission, collect, read_submission
 from attention_lib.coursework.table import Lateness, as_csv, row_of, write_whole
 from attention_lib.errors import OptionError

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from attention_lib.coursework.batch import Job, grade_job, unread
+from attention_lib.coursework.isolation import IsolationError, choose_isolation
 from attention_lib.coursework.marking import Mark
 from attention_lib.coursework.model import Assignment, assignment_from_source
-from attention_lib.coursework.sandbox import IsolationError, choose_isolation
 from attention_lib.coursework.submissions import collect, read_submission
 
 __all__ = ["main", "results"]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attention_lib.coursework.model import Assignment, Case, Check, Draw, same
-from attention_lib.coursework.sandbox import Fault, Limits, Session, Worker
+from attention_lib.coursework.sandbox import Worker
+from attention_lib.coursework.session import Fault, Limits, Session
 
 __all__ = ["CheckResult", "Mark", "draw_cases", "mark", "mark_session"]
 

@@ -55,7 +55,7 @@ def main():
             correct(settings, before if same else None, lambda done: _write(told, "correct", done, settings, now))
         elif settings.only or not same or (part == "many" and before.get("submissions", 0) < settings.many):
             _write(told, part, WORK[part](worker, settings), settings, now)
-    worker.close()
+    worker.stop()
 
 
 def _before():

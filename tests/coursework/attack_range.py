@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attention_lib.coursework.marking import mark
 from attention_lib.coursework.model import load_assignment
-from attention_lib.coursework.sandbox import Limits
+from attention_lib.coursework.session import Limits
 from attention_lib.coursework.variants import book_variant
 from attention_lib.coursework.verify import specimens_in
 

@@ -18,7 +18,7 @@ def worker():
 
     made = Worker("bubblewrap")
     yield made
-    made.close()
+    made.stop()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import torch
 
 from attention_lib.coursework.marking import mark
 from attention_lib.coursework.model import Draw, load_assignment
-from attention_lib.coursework.sandbox import Fault
+from attention_lib.coursework.session import Fault
 from attention_lib.coursework.variants import book_variant
 from attention_lib.coursework.verify import specimens_in
 

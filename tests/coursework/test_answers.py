@@ -9,7 +9,7 @@ from corpora import GRADED, HERE
 from attention_lib.coursework import assignment, check
 from attention_lib.coursework.marking import mark
 from attention_lib.coursework.model import load_assignment
-from attention_lib.coursework.sandbox import Limits
+from attention_lib.coursework.session import Limits
 from attention_lib.coursework.variants import SWITCHES, book_variant
 from attention_lib.coursework.verify import answers_of, with_variant
 

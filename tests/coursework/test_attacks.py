@@ -9,9 +9,10 @@ from pathlib import Path
 import attack_range
 import pytest
 
-from attention_lib.coursework import sandbox
+from attention_lib.coursework import isolation
 from attention_lib.coursework.commands import WRONG, main
-from attention_lib.coursework.sandbox import IsolationError, Worker, choose_isolation
+from attention_lib.coursework.isolation import IsolationError, choose_isolation
+from attention_lib.coursework.sandbox import Worker
 
 ALL = dict(attack_range.attacks())
 SLOW_ONES = (
@@ -34,7 +35,7 @@ def listener():
     made = attack_range.Listener()
     yield made
     assert made.reached == 0
-    made.close()
+    made.stop()
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +89,7 @@ def test_layers_are_named(worker):
 
 @pytest.mark.bad_input
 def test_without_isolation_nothing_runs(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    monkeypatch.setattr(isolation.shutil, "which", lambda name: None)
     monkeypatch.delenv("ATTENTION_COURSEWORK_ISOLATION", raising=False)
     with pytest.raises(IsolationError, match="install bubblewrap"):
         choose_isolation()
@@ -109,7 +110,7 @@ def test_the_account_nobody_is_no_wall_around_open_folders(tmp_path):
     sentence = "chmod 700 it first" if os.geteuid() == 0 else "needs root"
     with pytest.raises(IsolationError, match=sentence):
         made.start()
-    made.close()
+    made.stop()
 
 
 def test_unsafe_still_has_limits(monkeypatch):
@@ -119,7 +120,7 @@ def test_unsafe_still_has_limits(monkeypatch):
         assert mark.score == 100
         assert "no isolation" in mark.layers
     finally:
-        made.close()
+        made.stop()
 
 
 def ordinary_python():

@@ -15,6 +15,7 @@ from student_notebooks import blank, solved
 
 from attention_lib.coursework import export
 from attention_lib.coursework.batch import Job, grade_folder, grade_job
+from attention_lib.coursework.commands.cluster import DaskPool
 from attention_lib.coursework.model import load_assignment
 from attention_lib.coursework.submissions import read_cells
 
@@ -56,12 +57,21 @@ def test_processes(folder):
 
 @pytest.mark.slow
 def test_dask(folder):
-    distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, processes=False) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        assert scores(folder, executor=client.get_executor()) == EXPECTED
+    pytest.importorskip("distributed", reason="Dask's distributed is not installed")
+    with DaskPool("local", 1) as executor:
+        assert _listening() - {"127.0.0.1"} == set()  # no other machine can reach the cluster
+        assert scores(folder, executor=executor) == EXPECTED
+
+
+def _listening():
+    """Addresses at which this process and those below it accept connections."""
+    import psutil  # comes with distributed
+
+    us = psutil.Process()
+    connections = [one for process in (us, *us.children(recursive=True)) for one in process.net_connections("inet")]
+    found = {one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN}
+    assert found
+    return found
 
 
 def test_a_job_is_plain_and_travels(isolated):

@@ -10,7 +10,7 @@ import corpora  # isort: skip
 
 from attention_lib.coursework.marking import mark
 from attention_lib.coursework.model import load_assignment
-from attention_lib.coursework.sandbox import Limits
+from attention_lib.coursework.session import Limits
 from attention_lib.coursework.variants import book_variant
 from attention_lib.coursework.verify import answers_of, with_variant
 

@@ -14,7 +14,8 @@ import corpora  # isort: skip
 
 from attention_lib.coursework.marking import draw_cases, mark_session
 from attention_lib.coursework.model import load_assignment
-from attention_lib.coursework.sandbox import Limits, borrowed
+from attention_lib.coursework.sandbox import borrowed
+from attention_lib.coursework.session import Limits
 from attention_lib.coursework.verify import answers_of, with_variant
 
 KEYS, CHUNK, WORKERS = 4, 100, 2
