@@ -138,7 +138,7 @@ class _Texts:
 
     def filled(self, text: str, chapter: str) -> str:
         told = {
-            "conventions": variant_text(self.variant),
+            "conventions": f"{variant_text(self.variant)}\n\n{_RULES}",
             "points": f"{self.assignment.points:g}",
             "minutes": str(self.assignment.minutes),
             "chapter": chapter,
@@ -177,7 +177,7 @@ class _Texts:
         options = ", ".join(f"{name}={value!r}" for name, value in self.variant.items())
         return (
             "import torch\n\nfrom attention_lib.coursework import assignment, check, submission\n\n"
-            f"assignment({self.assignment.id!r}, {options})"
+            f"{_KEEP}\nassignment({self.assignment.id!r}, {options})"
         )
 
 
@@ -198,7 +198,7 @@ def _notebook(cells: list[Any], texts: _Texts, context: Any, root: Path) -> byte
         else:
             lowered = lowering.lower(_replaced_text(cell.text, texts.filled(cell.text.text, chapter)), context)
             made.append(v4.new_markdown_cell(lowered))
-    made.append(v4.new_markdown_cell(_HAND_IN))
+    made.append(v4.new_markdown_cell(_HAND_IN if texts.assignment.checks else _HAND_IN_WRITTEN))
     made.append(v4.new_code_cell("submission()", metadata={"tags": ["submission"]}))
     made[2], made[3] = made[3], made[2]  # the title before the set-up
     notebook._finish(made, False)
@@ -210,10 +210,21 @@ def _replaced_text(text: Any, new: str) -> Any:
     return type(text)(new, text.path, text.line)
 
 
+_RULES = (
+    "The letters are the book's: B sequences in a batch, H heads, L queries, S keys; queries and keys are d_k wide, "
+    "values d_v. Use torch, but no ready-made attention of torch or of this library: neither is there when your code "
+    "is graded."
+)
+_KEEP = "# Tells `check` the conventions of your course. Leave it as it is."
+_WHERE = "In Colab, open the folder symbol on the left to find and download it."
 _HAND_IN = (
     "## Hand in\n\nThe last cell runs your definitions from a clean state, tells how many public checks they pass, and "
-    "writes one file. Hand in that file, or this notebook: both are graded alike. The grader draws other inputs than "
-    "the checks here do."
+    f"writes one file. {_WHERE} Hand in that file, or this notebook: both are graded alike. The grader draws other "
+    "inputs than the checks here do."
+)
+_HAND_IN_WRITTEN = (
+    f"## Hand in\n\nRun every cell, then the last one: it writes one file. {_WHERE} Hand in that file, or this "
+    "notebook. A person reads your answers."
 )
 
 

@@ -58,8 +58,8 @@ SWITCHES: dict[str, Switch] = {
         "distance bias",
         {
             0.0: "Distance between positions plays no part.",
-            0.25: "From the (scaled) score of query position i and key position j, subtract 0.25 · |i − j|.",
-            0.5: "From the (scaled) score of query position i and key position j, subtract 0.5 · |i − j|.",
+            0.25: "From the score of query position i and key position j, once divided, subtract 0.25 · |i − j|.",
+            0.5: "From the score of query position i and key position j, once divided, subtract 0.5 · |i − j|.",
         },
     ),
     "layout": Switch(

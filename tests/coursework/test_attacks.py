@@ -35,7 +35,7 @@ def listener():
     made = attack_range.Listener()
     yield made
     assert made.reached == 0
-    made.stop()
+    made.close()
 
 
 @pytest.fixture(autouse=True)

@@ -3,18 +3,9 @@
 import torch
 
 from attention_lib.coursework.model import ANYTHING, Assignment, Case, Check
+from attention_lib.coursework.words import heads_second, said
 
 INF = float("inf")
-
-
-def swapped(tensor, variant):
-    return tensor.transpose(1, 2) if variant["layout"] == "BLHd" else tensor
-
-
-def as_mask(allowed, variant, dtype):
-    if variant["mask"] == "additive":
-        return torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, -INF)
-    return ~allowed if variant["mask"] == "blocked" else allowed
 
 
 def book_order(query, key, value, allowed, variant):
@@ -42,11 +33,11 @@ def inputs(draw, dtype=torch.float64, scale=1.0):
 def case(draw, tensors, allowed, tolerance=1e-5):
     variant = draw.variant
     output, weights = book_order(*tensors, allowed, variant)
-    expected = swapped(output, variant).contiguous()
+    expected = heads_second(output, variant).contiguous()
     if variant["gives"] == "output_log_weights":
         expected = [expected, weights.log()]
-    mask = None if allowed is None else as_mask(allowed, variant, output.dtype)
-    arguments = [swapped(tensor, variant).contiguous() for tensor in tensors]
+    mask = said(allowed, variant, output.dtype)
+    arguments = [heads_second(tensor, variant).contiguous() for tensor in tensors]
     return Case("attention", (*arguments, mask), expected, tolerance=tolerance)
 
 
@@ -94,13 +85,13 @@ def backward(place, with_mask):
         leaves = [tensor.clone().requires_grad_() for tensor in tensors]
         output, _ = book_order(*leaves, allowed, variant)
         arriving = draw.normal(*output.shape)
-        expected = [swapped(g, variant).contiguous() for g in torch.autograd.grad(output, leaves, arriving)]
-        mask = None if allowed is None else as_mask(allowed, variant, output.dtype)
-        arguments = [swapped(tensor, variant).contiguous() for tensor in tensors]
+        expected = [heads_second(g, variant).contiguous() for g in torch.autograd.grad(output, leaves, arriving)]
+        mask = said(allowed, variant, output.dtype)
+        arguments = [heads_second(tensor, variant).contiguous() for tensor in tensors]
         return [
             Case(
                 "attention_backward",
-                (*arguments, mask, swapped(arriving, variant).contiguous()),
+                (*arguments, mask, heads_second(arriving, variant).contiguous()),
                 [one if place in (n, None) else ANYTHING for n, one in enumerate(expected)],
                 tolerance=1e-6,
             )
@@ -115,7 +106,7 @@ ASSIGNMENT = Assignment(
     chapter="06_weighted_sum",
     minutes=90,
     goals=(
-        "write attention as one short function, with masks, for any leading axes",
+        "write attention as one short function, with masks and heads",
         "derive the gradients of query, key and value by hand, and write them without autograd",
         "keep a gradient finite where no key is allowed",
     ),

@@ -3,6 +3,7 @@
 import torch
 
 from attention_lib.coursework.model import Assignment, Case, Check
+from attention_lib.coursework.words import said
 
 INF = float("inf")
 AXES = {"second": (0, 2, 1, 3), "third": (0, 1, 2, 3), "first": (2, 0, 1, 3)}
@@ -59,11 +60,8 @@ def whole(H, masked):
         B, L = draw.sizes(2)
         x = draw.normal(B, L, d_model)
         allowed = draw.allowed(L, L) if masked else None
-        mask = allowed if not masked or draw.variant["mask"] == "allowed" else ~allowed
-        if masked and draw.variant["mask"] == "additive":
-            mask = torch.where(allowed, 0.0, -INF).double()
         expected = reference(x, matrices, H, allowed, draw.variant)
-        return [Case("multi_head", (x, *matrices, H, mask), expected)]
+        return [Case("multi_head", (x, *matrices, H, said(allowed, draw.variant)), expected)]
 
     return make
 

@@ -3,6 +3,7 @@
 import torch
 
 from attention_lib.coursework.model import Assignment, Case, Check
+from attention_lib.coursework.words import said
 
 INF = float("inf")
 
@@ -23,15 +24,8 @@ def turned(tensor, variant):
     return tensor.transpose(-2, -1).contiguous() if variant["axis"] == "first" else tensor
 
 
-def as_mask(allowed, variant, dtype=torch.float64):
-    allowed = turned(allowed, variant)
-    if variant["mask"] == "additive":
-        return torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, -INF)
-    return ~allowed if variant["mask"] == "blocked" else allowed
-
-
 def case(draw, scores, allowed, tolerance=1e-5):
-    mask = None if allowed is None else as_mask(allowed, draw.variant, scores.dtype)
+    mask = None if allowed is None else said(turned(allowed, draw.variant), draw.variant, scores.dtype)
     expected = turned(reference(scores, allowed, draw.variant), draw.variant)
     return Case("masked_softmax", (turned(scores, draw.variant), mask), expected, tolerance=tolerance)
 

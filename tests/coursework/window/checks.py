@@ -3,12 +3,9 @@
 import torch
 
 from attention_lib.coursework.model import Assignment, Case, Check
+from attention_lib.coursework.words import heads_second
 
 INF = float("inf")
-
-
-def swapped(tensor, variant):
-    return tensor.transpose(1, 2).contiguous() if variant["layout"] == "BLHd" else tensor
 
 
 def reference(query, key, value, behind, allowed, variant):
@@ -37,11 +34,11 @@ def windowed(length, window, dtype=torch.float64):
             "past": (behind >= 0) & (behind < w), "before": (behind >= 0) & (behind <= w), "around": behind.abs() < w
         }[variant["reach"]]  # fmt: skip
         output, weights = reference(*tensors, behind.to(dtype), allowed, variant)
-        expected = swapped(output, variant)
+        expected = heads_second(output, variant)
         if variant["gives"] == "output_log_weights":
             expected = [expected, weights.log()]
         tolerance = 1e-5 if dtype == torch.float64 else 1e-4
-        return [Case("attention", (*(swapped(t, variant) for t in tensors), w), expected, tolerance=tolerance)]
+        return [Case("attention", (*(heads_second(t, variant) for t in tensors), w), expected, tolerance=tolerance)]
 
     return make
 
@@ -55,11 +52,11 @@ def step(times):
             output, _ = reference(query, key, value, behind, torch.ones(1, T + 1, dtype=torch.bool), variant)
 
             def stored(tensor):
-                return swapped(tensor.flip(2) if variant["cache"] == "prepend" else tensor, variant)
+                return heads_second(tensor.flip(2) if variant["cache"] == "prepend" else tensor, variant)
 
             new, past = (key[:, :, T:], value[:, :, T:]), (key[:, :, :T], value[:, :, :T])
-            arguments = (*(swapped(t, variant) for t in (query, *new)), *map(stored, past))
-            cases.append(Case("attend_step", arguments, [swapped(output, variant), stored(key), stored(value)]))
+            arguments = (*(heads_second(t, variant) for t in (query, *new)), *map(stored, past))
+            cases.append(Case("attend_step", arguments, [heads_second(output, variant), stored(key), stored(value)]))
         return cases
 
     return make
