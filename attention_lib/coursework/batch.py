@@ -171,7 +171,9 @@ def _run(
     gather(0)
     for digest, twins in queued.items():
         for number, one in twins:
-            finish(number, one, journal.marks.get(digest, unread(assignment, "not graded; run the command again")))
+            result = journal.marks.get(digest) or unread(assignment, "not graded; run the command again", "ungraded")
+            ungraded += result.status == "ungraded"
+            finish(number, one, result)
     return [rows[number] for number in sorted(rows)], ungraded
 
 
