@@ -53,6 +53,7 @@ def _generator(subject: Subject, step: int) -> torch.Generator:
 def randomness(subject: Subject, layout: Layout, tensors: dict[str, Tensor], cases: list[Case], report: Report) -> None:
     """Call again with the same seed, after other inputs, and with another seed."""
     again, other = (subject.run(tensors, layout, seed=seed) for seed in (0, 1))
+    fresh = _after_its_like(subject, layout, tensors)
     first = cases[0].target
     if again.failure is not None and again.failure.reason == "raised":
         report.add("state-kept", f"The same input raises an error after other calls: {again.failure.message}")
@@ -62,6 +63,20 @@ def randomness(subject: Subject, layout: Layout, tensors: dict[str, Tensor], cas
     elif (moved := _difference(other, first)) > 1e-6:
         text = f"Two calls with the same input differ by up to {moved:.2f}; only the random seed changed."
         report.add("dropout-in-eval", text)
+    elif fresh > 1e-6:
+        text = "The same input gives another output after a call with other numbers of the same shapes than after"
+        report.add("state-kept", f"{text} one with other shapes; it moves by up to {fresh:.2f}.")
+
+
+def _after_its_like(subject: Subject, layout: Layout, tensors: dict[str, Tensor]) -> float:
+    """How far an output depends on whether the call before had the same shapes: what is cached often goes by them."""
+    like = {role: -0.5 * tensor for role, tensor in tensors.items()}
+    after_like = subject.run(like, layout)
+    if after_like.output is None:
+        return 0.0
+    first = after_like.output.detach().to("cpu", torch.float64)
+    subject.run(subject.draw(layout, 1, subject.generator(16)), layout)
+    return _difference(subject.run(like, layout), first)
 
 
 def _difference(reply: Reply, target: Tensor) -> float:

@@ -50,8 +50,8 @@ One key too many, or one too few, of a padded sequence takes part
     A length of 3 allows keys 0, 1 and 2: `torch.arange(S) < lengths[:, None]`.
 
 mask-wrong-sample | 07_masks | mistake
-A sequence gets the mask of another one of the batch
-    Keep the mask's batch axis: (B, 1, 1, S).
+A sequence or a query gets the mask of another one
+    Keep the mask's axes: (B, 1, 1, S) for padding, (B, 1, L, S) where queries have masks of their own.
     With heads folded into the batch as (B * H, L, S) repeat each mask H times in a row: `mask.repeat_interleave(H,
     dim=0)`, not `repeat`.
 
