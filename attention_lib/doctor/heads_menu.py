@@ -30,9 +30,16 @@ class HeadsMaterial(Material):
     norms: dict[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
     across: bool = False
     post_norm: Callable[[Tensor], Tensor] | None = None
+    known: dict[tuple[str, str, str, bool], Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def heads(self, matrix: str, given: str, split: str, *, bias: bool = True) -> Tensor:
         """One input through one matrix (or raw, for ``""``), split into ``(B, H, length, width)``."""
+        key = (matrix, given, split, bias)
+        if key not in self.known:
+            self.known[key] = self._heads(matrix, given, split, bias=bias)
+        return self.known[key]
+
+    def _heads(self, matrix: str, given: str, split: str, *, bias: bool) -> Tensor:
         x = self.tensors[given]
         if matrix:
             weight, offset = self.matrices[matrix]
