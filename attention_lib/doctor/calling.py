@@ -95,6 +95,9 @@ def bind(function: Callable[..., Any], kind: str) -> Binding:
     plain = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not plain:
         return Binding(function)
+    if inspect.Parameter.VAR_POSITIONAL in kinds and all(p.kind is p.KEYWORD_ONLY for p in plain):
+        names = ("query", "key", "value") if kind == "attention" else ("x",)  # f(*tensors, mask=None)
+        plain = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names] + plain
     roles = _roles(plain, kind)
     taken = set(roles.values())
     required = [p.name for p in plain if p.default is p.empty and p.name not in taken]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
 
+import torch
 from torch import Tensor
 
 from attention_lib.doctor.linears import Matrix
@@ -178,9 +179,11 @@ def _finishes(has_output: bool, needs_output: bool) -> tuple[Option, ...]:
         merges[name] = (_merge_code(name), partial(_merged, order=order))
     merges["mean"] = ("heads-averaged", lambda h: h.mean(dim=-3))
     merges["sum"] = ("heads-averaged", lambda h: h.sum(dim=-3))
+    merges["mean, repeated"] = ("heads-averaged", lambda h: torch.cat([h.mean(dim=-3)] * h.shape[-3], dim=-1))
+    merges["sum, repeated"] = ("heads-averaged", lambda h: torch.cat([h.sum(dim=-3)] * h.shape[-3], dim=-1))
     options = []
     for name, (code, merge) in merges.items():
-        rare = name in ("HdL", "dLH", "dHL", "sum")
+        rare = name in ("HdL", "dLH", "dHL", "sum", "mean, repeated", "sum, repeated")
         for finish, (finish_code, project) in _projects(has_output, needs_output).items():
             codes = "+".join(filter(None, (code, finish_code)))
             # An interleaved merge that undoes an interleaved split is no edit of its own.

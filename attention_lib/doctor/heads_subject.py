@@ -278,6 +278,17 @@ class HeadsSubject(Subject):
         right = self.menu.only(self.menu.right, "pattern", "scale")
         yield right.with_options(**{step: (self.menu.steps[step][0], *without[step]) for step in steps})
 
+    def turn(self) -> bool:
+        turned = self.projections.turned
+        if turned is None or self.module is None:
+            return False
+        self.projections.roles, self.projections.turned = turned, None
+        self.inner = self.shapes()["query"][0]
+        self.num_heads = self.declared.num_heads or count_heads(self.module, self.projections, self.inner)
+        self.num_heads, self.heads_unknown = self.num_heads or 1, self.num_heads is None
+        self._set_menu(self.cross)
+        return True
+
     def reread(self, cases: list[Case]) -> None:
         readings.reread(self, cases)
 

@@ -90,6 +90,9 @@ def linears_of(module: nn.Module) -> Iterator[Linear]:
             (b for b in (f"{stem}_bias", f"{stem}bias", name.replace("W", "b")) if b in parameters and b != name), None
         )
         axis = int(parameter.ndim == 3 and parameter.shape[1] * parameter.shape[2] == parameter.shape[0])
+        if bias and parameter.ndim == 2 and parameter.shape[0] == parameters[bias].numel() != parameter.shape[1]:
+            yield Linear(name, name, bias)  # as many rows as biases: (out, in)
+            continue
         packed = name.endswith(("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"))
         yield Linear(name, name, bias, flip=not packed, raw=not packed, head_axis=axis)
 

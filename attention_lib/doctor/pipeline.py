@@ -12,7 +12,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["MASK_STEPS", "STEPS", "Case", "Material", "Menu", "Option", "Recipe", "Sizes", "distance", "evaluate", "matching"]
+__all__ = [
+    "MASK_STEPS",
+    "STEPS",
+    "Case",
+    "Material",
+    "Menu",
+    "Option",
+    "Recipe",
+    "Sizes",
+    "distance",
+    "evaluate",
+    "matching",
+]
 
 STEPS = ("pair", "scale", "shape", "pattern", "pattern_mode", "reading", "mask_mode", "norm", "value", "mix", "finish")
 MASK_STEPS = ("reading", "mask_mode")

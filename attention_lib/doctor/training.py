@@ -47,14 +47,18 @@ def check_training(subject: Subject, layout: Layout, recipe: Recipe, report: Rep
 def _differs_without_dropout(subject: Subject, layout: Layout, tensors: dict[str, Tensor], report: Report) -> bool:
     """With every dropout layer at p = 0, training mode must compute what evaluation does."""
     with subject.dropout(0.0):
-        still, *moving = (subject.run(tensors, layout, train=train, seed=n) for n, train in enumerate((False, True, True)))
+        still, *moving = (
+            subject.run(tensors, layout, train=train, seed=n) for n, train in enumerate((False, True, True))
+        )
     outputs = [reply.output.detach().double() for reply in (still, *moving) if reply.output is not None]
     if len(outputs) < 3 or not all(bool(output.isfinite().all()) for output in outputs):
         return False
     moved = float((outputs[1] - outputs[0]).abs().max())
     if moved < 20 * layout.tolerance or float((outputs[1] - outputs[2]).abs().max()) > 1e-7:
         return False
-    report.add("train-differs", f"With dropout switched off, training mode still moves the output by up to {moved:.2f}.")
+    report.add(
+        "train-differs", f"With dropout switched off, training mode still moves the output by up to {moved:.2f}."
+    )
     return True
 
 

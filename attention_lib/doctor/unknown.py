@@ -14,6 +14,8 @@ from attention_lib.doctor.subject import Layout, Subject
 
 __all__ = ["describe_unknown"]
 
+_KEEP_DTYPE = "Compute in the input's dtype from end to end: no `.half()`, `.bfloat16()`, `.float()` or `.round()`."
+
 
 def describe_unknown(
     subject: Subject, layout: Layout, case: Case, mask: Tensor | None, form: Form | None, report: Report
@@ -28,7 +30,7 @@ def describe_unknown(
             report.add("nan-output", f"{bad} of {case.target.numel()} entries of the output are NaN or infinite.")
             return
     if text := _rounded(subject, layout, case, mask, form):
-        report.add("inaccurate", text)
+        report.add("inaccurate", text, title="The output is rounded on the way", fix=_KEEP_DTYPE)
         return
     if mask is None and (text := other_normalisation(subject, layout)):
         report.add("wrong-normalisation", text)
