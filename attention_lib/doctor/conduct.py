@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from attention_lib.doctor.cache import check_cache
 from attention_lib.doctor.evidence import numbers, shape_text
 from attention_lib.doctor.extremes import (
     a_mask_it_takes,
@@ -42,6 +43,7 @@ def check(subject: Subject, explained: list[tuple[Layout, Recipe]], report: Repo
     if not {"differs", "state-kept"} & set(report.findings):
         _gradients(subject, layout, recipe, report)
     check_training(subject, layout, recipe, report)
+    check_cache(subject, layout, report)
     _returned_weights(subject, layout, recipe, report)
 
 

@@ -17,7 +17,8 @@ def other_normalisation(subject: Subject, layout: Layout) -> str:
     """Evidence that the candidate mixes values by weights that depend on the dot products, but not by softmax.
 
     The values may be anything, so an identity shows the weights themselves. Turning query and key together, and
-    stretching one as the other shrinks, keeps all dot products; reordering the keys reorders the weights; another query changes only its own row.
+    stretching one as the other shrinks, keeps all dot products; reordering the keys reorders the weights; another
+    query changes only its own row.
     """
     if subject.kind != "attention" or subject.declared.causal or subject.declared.window:
         return ""

@@ -59,6 +59,11 @@ causal-misaligned | 12_long_sequences | mistake
 With fewer queries than keys the causal mask is aligned to the wrong corner
     The L queries are the last L of the S positions: `torch.ones(L, S, dtype=torch.bool).tril(S - L)`.
 
+cache-differs | 12_long_sequences | mistake
+With a cache the last token gets another result than in the whole sequence
+    New tokens come after the cached ones: append keys and values at the end, in that order; the mask's rows and the
+    positions start at the number of cached tokens: `mask[S - L : S, :S]`.
+
 causal-excludes-itself | 07_masks | mistake
 The causal mask also hides a token from itself
     Keep the diagonal: `tril(0)` of what is allowed, or `triu(1)` of what is blocked.
