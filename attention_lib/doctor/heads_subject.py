@@ -203,7 +203,8 @@ class HeadsSubject(Subject):
         H = self.num_heads or 1
         B = (2 if H != 2 else 3, 4 if H != 4 else 3, 1)[size]
         shapes = self.shapes()
-        taken = (H, B, *(shape[0] for shape in shapes.values()))
+        widths_of_heads = (shapes["query"][0] // H, shapes["value"][0] // max(H // self.grouped, 1))
+        taken = (H, B, *widths_of_heads, *(shape[0] for shape in shapes.values()))  # else a cache may look like weights
         L, S = [n for n in (*_lengths(self.declared.seed)[size], 9, 13, 15, 6, 3) if n not in taken][:2]
         S = (6, 15, 35)[size] if layout.places == 2 else S  # a real height and a real width
         B, L, S = (overrides.get(axis, size) for axis, size in (("B", B), ("L", L), ("S", S)))
