@@ -17,7 +17,8 @@ from attention_lib.paths.fused import fused_attention
 from attention_lib.paths.grouped import expand_groups, fits_fold, folded_attention
 from attention_lib.paths.windowed import fits_window, windowed_attention
 from attention_lib.shapes import Bool, Float
-from attention_lib.steps.masks import allowed_by_position, check_mask, restrict
+from attention_lib.steps.mask_checks import check_mask
+from attention_lib.steps.masks import allowed_by_position, restrict
 
 __all__ = ["AttentionOutput", "attention", "attention_weights"]
 

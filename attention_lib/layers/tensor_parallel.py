@@ -62,6 +62,7 @@ def parallelize_heads(module: nn.Module, mesh: DeviceMesh | None = None) -> nn.M
 
 
 def _parallelize(layer: MultiHeadAttention, mesh: DeviceMesh) -> None:
+    # Here and not above: a torch built without distributed has no such module, and nobody else should wait for it.
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
     plan = {"w_q": ColwiseParallel(), "w_k": ColwiseParallel(), "w_v": ColwiseParallel(), "w_o": RowwiseParallel()}

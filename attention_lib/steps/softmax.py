@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_lib.errors import ShapeError
 from attention_lib.shapes import Bool, Float
-from attention_lib.steps.masks import check_mask
+from attention_lib.steps.mask_checks import check_mask
 from attention_lib.steps.precision import widen
 
 __all__ = ["mask_scores", "masked_softmax", "softmax_or_zero"]

@@ -170,7 +170,7 @@ def test_several_heads_are_packed_one_by_one():
     q, k, v = torch.randn(3, 4, 5), torch.randn(3, 4, 5), torch.randn(3, 4, 2)
     figure = viz.explore(list("abcd"), query=q, key=k, value=v, names=["x", "y", "z"])
     assert [head["name"] for head in figure.data["heads"]] == ["x", "y", "z"]
-    assert figure.data["d"], figure.data["dv"] == (5, 2)
+    assert (figure.data["d"], figure.data["dv"]) == (5, 2)
     assert len({head["q"] for head in figure.data["heads"]}) == 3
 
 
