@@ -42,7 +42,8 @@ def _child(function, rank, size, folder, arguments):
     if sys.platform.startswith("linux"):
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting_point", rank=rank, world_size=size)
+    meeting_point = dist.FileStore(str(Path(folder) / "meeting_point"), size)  # an address file:// differs by system
+    dist.init_process_group("gloo", store=meeting_point, rank=rank, world_size=size)
     dist.barrier()  # one that is done at once must not leave while another is still connecting
     try:
         result = function(*arguments)

@@ -9,7 +9,6 @@ from conftest import OPEN_ALL
 
 pytestmark = pytest.mark.site
 
-# Opens what is folded, so that formulas inside are drawn too.
 UNDRAWN = """() => [...document.querySelectorAll('math')]
   .filter(element => element.checkVisibility())
   .filter(element => !(element.getBoundingClientRect().width > 0 && element.getBoundingClientRect().height > 0))
