@@ -16,7 +16,7 @@ class SelfAttention(nn.Module):
     """Self-attention with one head.
 
     ``Q = X W_Q``, ``K = X W_K``, ``V = X W_V``, ``output = softmax(Q K^T / sqrt(d_k)) V``; no biases and no
-    output projection, as in the articles.
+    output projection, as in introductory articles.
 
     Args:
         d_model: Width of the input.

@@ -36,7 +36,7 @@ def _write(path: Path, text: str) -> None:
 
 
 class RealHeads(SphinxDirective):
-    """``{real-heads}``: heads of the pretrained encoder of chapter 9 on the articles' sentence."""
+    """``{real-heads}``: heads of the pretrained encoder of chapter 9 on the sentence about the tired animal."""
 
     def run(self) -> list[nodes.Node]:
         """Compute the figure. In a book without HTML nothing stands here: the page's drawing says the same."""
