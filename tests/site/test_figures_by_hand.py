@@ -138,6 +138,35 @@ def test_a_large_matrix_is_painted_once(browser):
         assert changed <= 3 * 64 + 2
 
 
+# The same walk several times; of each step the quickest counts, since a busy moment is no fault of the figure.
+WALK = """e => {
+  const quickest = [];
+  for (let round = 0; round < 5; round++) {
+    let step = 0;
+    const timed = act => {
+      const start = performance.now();
+      act();
+      e.getBoundingClientRect();
+      const taken = performance.now() - start;
+      quickest[step] = Math.min(quickest[step++] ?? Infinity, taken);
+    };
+    for (let i = 0; i < 40; i++) timed(() => e.ask(i % e.n));
+    for (let i = 0; i < 40; i++) timed(() => e.grid.go(i % e.n, (3 * i) % e.n, {type: 'pointermove'}));
+    for (let i = 0; i < 20; i++) timed(() => { e.T = 1 + i / 10; e.draw(); });
+    for (let i = 0; i < 20; i++) timed(() => { e.step = i % 4; e.draw(); });
+  }
+  return quickest.sort((a, b) => a - b)[Math.floor(0.95 * quickest.length)];
+}"""
+
+
+@pytest.mark.parametrize(("n", "milliseconds"), [(16, 16), (64, 50)])
+def test_an_interaction_is_quick(browser, n: int, milliseconds: int):
+    with Opened(browser, explorer([f"t{i}" for i in range(n)]).html()) as opened:
+        measured = opened.page.locator("attn-explorer").evaluate(WALK)
+    print(f"{n} tokens: 95 of 100 interactions within {measured:.1f} ms")
+    assert measured <= milliseconds
+
+
 def test_what_was_computed_once_is_kept(browser):
     with Opened(browser, made("attn-explorer").html()) as opened:
         kept = opened.page.locator("attn-explorer").evaluate(
