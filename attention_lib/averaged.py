@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.attention import attention_weights
-from attention_lib.axes import check_query_key, shape_of
+from attention_lib.axes import check_query_key, check_scale, shape_of
 from attention_lib.errors import ShapeError
 from attention_lib.memory import room_for
 from attention_lib.shapes import Bool, Float
@@ -56,6 +56,7 @@ def averaged_weights(
         tensor([[[0.6250, 0.3750]]])
     """
     check_query_key(query, key)
+    check_scale(scale)
     if query.ndim < 4:
         raise ShapeError(
             f"query has shape {shape_of(query)}; the mean over heads needs (B, H, L, d_k): query[None] for one sequence"

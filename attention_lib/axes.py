@@ -15,6 +15,7 @@ __all__ = [
     "check_attention",
     "check_dropout",
     "check_query_key",
+    "check_scale",
     "check_seed",
     "check_tensor",
     "check_window",
@@ -99,6 +100,17 @@ def check_dropout(dropout_p: float, *, what: str = "a weight") -> None:
     """
     if not is_real(dropout_p) or not 0.0 <= dropout_p < 1.0:
         raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping {what}")
+
+
+def check_scale(scale: float | Tensor | None) -> None:
+    """Check that a factor on the dot products is None, a number, or one number in a tensor.
+
+    Raises:
+        OptionError: Anything else.
+    """
+    if scale is None or _is_real(scale) or (isinstance(scale, Tensor) and scale.numel() == 1):
+        return
+    raise OptionError(f"scale={scale!r} must be a number, the factor on the dot products; None is 1 / sqrt(d_k)")
 
 
 def check_seed(seed: int) -> int:

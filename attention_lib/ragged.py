@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from attention_lib.attention import AttentionOutput, attention
-from attention_lib.axes import check_attention, check_window, shape_of
+from attention_lib.axes import check_attention, check_scale, check_window, shape_of
 from attention_lib.errors import ShapeError
 from attention_lib.shapes import Float, Int
 from attention_lib.steps.mask_checks import check_lengths
@@ -66,6 +66,7 @@ def ragged_attention(
     """
     check_attention(query, key, value)
     check_window(window)
+    check_scale(scale)
     L, S = query.shape[-2], key.shape[-2]
     keys = _per_sequence("lengths", lengths, query, key, S)
     rows = [L] * len(keys) if query_lengths is None else _per_sequence("query_lengths", query_lengths, query, key, L)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from attention_lib.arguments import check_device
 from attention_lib.axes import check_window, is_whole
 from attention_lib.errors import MaskError, OptionError
 from attention_lib.shapes import Bool, Int
@@ -44,7 +45,7 @@ def causal_mask(L: int, S: int | None = None, *, device: torch.device | str | No
         ``(L, S)`` boolean, True = may attend.
 
     Raises:
-        OptionError: L or S is not a whole number, 0 or more.
+        OptionError: L or S is not a whole number, 0 or more, or this machine lacks ``device``.
 
     Example:
         >>> causal_mask(2, 3).int()
@@ -177,6 +178,8 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     for mask in masks:
         if mask is None:
             continue
+        if not isinstance(mask, Tensor):
+            raise MaskError(f"mask is a {type(mask).__name__}, not a torch.Tensor; use torch.as_tensor(mask)")
         if mask.dtype != torch.bool:
             raise MaskError(
                 f"combine_masks takes boolean masks, one has dtype {mask.dtype}; "
@@ -199,6 +202,7 @@ def _both(mask: Tensor, other: Tensor) -> Tensor:
 
 
 def _last_positions(L: int, S: int, device: torch.device | str | None) -> Tensor:
+    check_device(device)
     return torch.arange(S - L, S, device=device)
 
 
