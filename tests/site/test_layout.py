@@ -95,3 +95,11 @@ def test_the_themes_keys_still_work(browser, site: Path):
     page.keyboard.press("Escape")
     page.wait_for_selector(".search-button__search-container input", state="hidden")
     page.close()
+
+
+def test_the_first_picture_has_no_white_corners_in_the_dark(browser, site: Path):
+    page = browser.new_page(color_scheme="dark")
+    page.goto((site / "index.html").as_uri())
+    ground = "() => getComputedStyle(document.querySelector('.bd-content img[src$=\"attention.svg\"]')).backgroundColor"
+    assert page.evaluate(ground) == "rgba(0, 0, 0, 0)"
+    page.close()
