@@ -108,7 +108,7 @@ def check_scale(scale: float | Tensor | None) -> None:
     Raises:
         OptionError: Anything else.
     """
-    if scale is None or _is_real(scale) or (isinstance(scale, Tensor) and scale.numel() == 1):
+    if scale is None or is_real(scale) or (isinstance(scale, Tensor) and scale.numel() == 1):
         return
     raise OptionError(f"scale={scale!r} must be a number, the factor on the dot products; None is 1 / sqrt(d_k)")
 
