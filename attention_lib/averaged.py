@@ -9,6 +9,7 @@ from attention_lib.attention import attention_weights
 from attention_lib.axes import check_query_key, check_scale, shape_of
 from attention_lib.errors import ShapeError
 from attention_lib.memory import room_for
+from attention_lib.paths.large_pages import new_table
 from attention_lib.shapes import Bool, Float
 
 __all__ = ["averaged_weights"]
@@ -73,7 +74,7 @@ def averaged_weights(
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad):
         return torch.cat(list(pieces), dim=-2)
     with room_for((*leading, L, S), query.dtype, query.device, way_out=_FEWER_ROWS):
-        average = query.new_empty(*leading, L, S)
+        average = new_table(query, *leading, L, S)
     for piece, start in zip(pieces, range(0, max(1, L), step), strict=True):
         average[..., start : start + step, :] = piece
     return average

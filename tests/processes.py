@@ -39,6 +39,8 @@ def _child(function, rank, size, folder, arguments):
     import torch
     import torch.distributed as dist
 
+    from attention_lib.bench.distributed import leave_process_group
+
     if sys.platform.startswith("linux"):
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
@@ -51,4 +53,4 @@ def _child(function, rank, size, folder, arguments):
         traceback.print_exc()
         result = error
     (Path(folder) / f"result_{rank}").write_bytes(pickle.dumps(result))
-    dist.destroy_process_group()
+    leave_process_group()
