@@ -11,7 +11,7 @@ STAMP   = $(VENV)/.attention-stamp
 .PHONY: help env book pdf notebooks test bench coursework-audit lint serve new-chapter clean
 
 help:  ## show these lines
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
 env: $(STAMP)  ## create or update the Python environment in .venv
 

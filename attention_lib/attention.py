@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_lib.axes import check_attention, check_dropout, check_query_key, check_window
+from attention_lib.axes import check_attention, check_dropout, check_query_key, check_scale, check_window
 from attention_lib.errors import OptionError
 from attention_lib.memory import room_for
 from attention_lib.paths.dropout import Seen, fits_pieces, piecewise_dropout
@@ -17,7 +17,8 @@ from attention_lib.paths.fused import fused_attention
 from attention_lib.paths.grouped import expand_groups, fits_fold, folded_attention
 from attention_lib.paths.windowed import fits_window, windowed_attention
 from attention_lib.shapes import Bool, Float
-from attention_lib.steps.masks import allowed_by_position, check_mask, restrict
+from attention_lib.steps.mask_checks import check_mask
+from attention_lib.steps.masks import allowed_by_position, restrict
 
 __all__ = ["AttentionOutput", "attention", "attention_weights"]
 
@@ -72,7 +73,7 @@ def attention(
     Raises:
         ShapeError: Axes, dtypes or devices of query, key and value do not fit.
         MaskError: The mask is of integers, ambiguous, or does not broadcast.
-        OptionError: ``window`` or ``dropout_p`` is out of range.
+        OptionError: ``window`` or ``dropout_p`` is out of range, or ``scale`` is no number.
         AttentionMemoryError: A table ``(L, S)``, or ``(..., L, S)`` for weights, is larger than the memory left.
 
     Example:
@@ -87,6 +88,7 @@ def attention(
     check_attention(query, key, value)
     window = check_window(window)
     check_dropout(dropout_p)
+    check_scale(scale)
     if mask is not None:
         check_mask(mask, _scores_shape(query, key), query.device)
     plain, L, S = not (dropout_p or need_weights), query.shape[-2], key.shape[-2]
@@ -149,6 +151,7 @@ def attention_weights(
         tensor([[0.5000, 0.5000, 0.0000]])
     """
     check_query_key(query, key)
+    check_scale(scale)
     window = check_window(window)
     shape = _scores_shape(query, key)
     check_mask(mask, shape, query.device)
@@ -192,9 +195,13 @@ def _row_indices(rows: Sequence[int] | slice | Tensor | None, L: int, device: to
         return every
     if isinstance(rows, slice):
         return torch.as_tensor(range(L)[rows], dtype=torch.long, device=device)  # a step may be negative
-    chosen = torch.as_tensor(rows, device=device)
+    refusal = OptionError(f"rows={rows!r} must be a list, a slice or a one-dimensional integer tensor")
+    try:
+        chosen = torch.as_tensor(rows, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise refusal from error
     if chosen.ndim != 1 or (chosen.numel() and (chosen.is_floating_point() or chosen.dtype == torch.bool)):
-        raise OptionError(f"rows={rows!r} must be a list, a slice or a one-dimensional integer tensor")
+        raise refusal
     if chosen.numel() and not -L <= int(chosen.min()) <= int(chosen.max()) < L:
         raise OptionError(f"rows={chosen.tolist()} asks for a row outside 0 ... {L - 1}; there are L = {L} queries")
     return every[chosen.long()]

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from attention_lib.attention import attention_weights
-from attention_lib.axes import check_query_key, shape_of
+from attention_lib.axes import check_query_key, check_scale, shape_of
 from attention_lib.errors import ShapeError
 from attention_lib.memory import room_for
+from attention_lib.paths.large_pages import new_table
 from attention_lib.shapes import Bool, Float
 
 __all__ = ["averaged_weights"]
@@ -56,6 +57,7 @@ def averaged_weights(
         tensor([[[0.6250, 0.3750]]])
     """
     check_query_key(query, key)
+    check_scale(scale)
     if query.ndim < 4:
         raise ShapeError(
             f"query has shape {shape_of(query)}; the mean over heads needs (B, H, L, d_k): query[None] for one sequence"
@@ -72,7 +74,7 @@ def averaged_weights(
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad):
         return torch.cat(list(pieces), dim=-2)
     with room_for((*leading, L, S), query.dtype, query.device, way_out=_FEWER_ROWS):
-        average = query.new_empty(*leading, L, S)
+        average = new_table(query, *leading, L, S)
     for piece, start in zip(pieces, range(0, max(1, L), step), strict=True):
         average[..., start : start + step, :] = piece
     return average

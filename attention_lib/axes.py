@@ -15,9 +15,11 @@ __all__ = [
     "check_attention",
     "check_dropout",
     "check_query_key",
+    "check_scale",
     "check_seed",
     "check_tensor",
     "check_window",
+    "is_real",
     "is_whole",
     "shape_of",
 ]
@@ -96,8 +98,19 @@ def check_dropout(dropout_p: float, *, what: str = "a weight") -> None:
     Raises:
         OptionError: Anything else.
     """
-    if not _is_real(dropout_p) or not 0.0 <= dropout_p < 1.0:
+    if not is_real(dropout_p) or not 0.0 <= dropout_p < 1.0:
         raise OptionError(f"dropout_p={dropout_p!r} must be in [0, 1): the probability of dropping {what}")
+
+
+def check_scale(scale: float | Tensor | None) -> None:
+    """Check that a factor on the dot products is None, a number, or one number in a tensor.
+
+    Raises:
+        OptionError: Anything else.
+    """
+    if scale is None or is_real(scale) or (isinstance(scale, Tensor) and scale.numel() == 1):
+        return
+    raise OptionError(f"scale={scale!r} must be a number, the factor on the dot products; None is 1 / sqrt(d_k)")
 
 
 def check_seed(seed: int) -> int:
@@ -122,7 +135,13 @@ def is_whole(number: object) -> bool:
     return type(number) is int or (isinstance(number, numbers.Integral) and not isinstance(number, bool))
 
 
-def _is_real(number: object) -> bool:
+def is_real(number: object) -> bool:
+    """Whether it is a number with an order, NumPy's included; True and False are not.
+
+    Example:
+        >>> is_real(0.5), is_real(2), is_real(True), is_real("0.5")
+        (True, True, False, False)
+    """
     return type(number) is float or (isinstance(number, numbers.Real) and not isinstance(number, bool))
 
 

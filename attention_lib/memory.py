@@ -22,7 +22,11 @@ _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory",
 def available_bytes(device: torch.device | str = "cpu") -> int | None:
     """Bytes that can still be taken on a device, or None where nobody says.
 
-    On a CPU the smaller of what Linux calls available and what is left of a container's limit.
+    Args:
+        device: "cpu", a CUDA device, or any other, of which nothing is known.
+
+    Returns:
+        Bytes. On a CPU the smaller of what Linux calls available and what is left of a container's limit.
 
     Example:
         >>> left = available_bytes("cpu")

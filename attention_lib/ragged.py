@@ -9,10 +9,11 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from attention_lib.attention import AttentionOutput, attention
-from attention_lib.axes import check_attention, check_window, shape_of
+from attention_lib.axes import check_attention, check_scale, check_window, shape_of
 from attention_lib.errors import ShapeError
 from attention_lib.shapes import Float, Int
-from attention_lib.steps.masks import allowed_by_position, check_lengths
+from attention_lib.steps.mask_checks import check_lengths
+from attention_lib.steps.masks import allowed_by_position
 
 __all__ = ["ragged_attention"]
 
@@ -55,6 +56,7 @@ def ragged_attention(
         ShapeError: The tensors do not fit together, have not four axes, or there are not B lengths.
         MaskError: A length is not a whole number between 0 and the length of its tensor.
         OptionError: ``window`` or ``dropout_p`` is out of range.
+        AttentionMemoryError: As in ``attention``, for one sequence.
 
     Example:
         >>> value = torch.tensor([1.0, 3.0, 8.0]).reshape(1, 1, 3, 1)
@@ -64,6 +66,7 @@ def ragged_attention(
     """
     check_attention(query, key, value)
     check_window(window)
+    check_scale(scale)
     L, S = query.shape[-2], key.shape[-2]
     keys = _per_sequence("lengths", lengths, query, key, S)
     rows = [L] * len(keys) if query_lengths is None else _per_sequence("query_lengths", query_lengths, query, key, L)

@@ -39,10 +39,13 @@ def _child(function, rank, size, folder, arguments):
     import torch
     import torch.distributed as dist
 
+    from attention_lib.bench.distributed import leave_process_group
+
     if sys.platform.startswith("linux"):
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting_point", rank=rank, world_size=size)
+    meeting_point = dist.FileStore(str(Path(folder) / "meeting_point"), size)  # an address file:// differs by system
+    dist.init_process_group("gloo", store=meeting_point, rank=rank, world_size=size)
     dist.barrier()  # one that is done at once must not leave while another is still connecting
     try:
         result = function(*arguments)
@@ -50,4 +53,4 @@ def _child(function, rank, size, folder, arguments):
         traceback.print_exc()
         result = error
     (Path(folder) / f"result_{rank}").write_bytes(pickle.dumps(result))
-    dist.destroy_process_group()
+    leave_process_group()

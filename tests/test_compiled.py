@@ -25,12 +25,13 @@ def _no_shape_checks():
     [
         ("inductor", 11, {"causal": True}),
         ("inductor", 200, {"causal": True, "window": 7}),
+        ("inductor", 600, {"causal": True, "window": 200, "mask": torch.rand(600) < 0.8}),
         ("aot_eager", 200, {"window": 7, "mask": torch.rand(200) < 0.8}),
         ("aot_eager", 11, {"need_weights": True}),
         ("aot_eager", 256, {"need_weights": True, "causal": True}),
         ("aot_eager", 256, {"dropout_p": 0.3, "causal": True}),
     ],
-    ids=["inductor", "inductor, window", "window and mask", "weights", "lean weights", "dropout"],
+    ids=["inductor", "inductor, window", "inductor, wide window", "window and mask", "weights", "lean", "dropout"],
 )
 def test_compiled(backend, length, options):
     inputs = [tensor.requires_grad_() for tensor in random_inputs(length, length, d_v=11, dtype=torch.float32)]
@@ -39,6 +40,18 @@ def test_compiled(backend, length, options):
         torch.manual_seed(5)
         output, weights = call(*inputs, **options)
         results.append((output, *([] if weights is None else [weights]), *torch.autograd.grad(output.sum(), inputs)))
+    for plain, compiled in zip(*results, strict=True):
+        assert_near(compiled, plain)
+
+
+@pytest.mark.parametrize("widths", [(8, 5), (5, 8)], ids=str)
+@pytest.mark.parametrize("leading", [(), (2, 3)], ids=str)
+def test_compiled_window_with_values_of_another_width(widths, leading):
+    q, k, v = random_inputs(300, 300, leading=leading, d_k=widths[0], d_v=widths[1], dtype=torch.float32)
+    inputs, results = [tensor.requires_grad_() for tensor in (q, k, v)], []
+    for call in (attention, torch.compile(attention)):
+        output = call(*inputs, causal=True, window=16).output
+        results.append((output, *torch.autograd.grad(output.square().sum(), inputs)))
     for plain, compiled in zip(*results, strict=True):
         assert_near(compiled, plain)
 

@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "attention_lib"
 FLOORS = [
-    ["errors"], ["shapes"], ["axes"], ["memory"], ["runtime"], ["reference"], ["version"],
+    ["errors"], ["shapes"], ["axes"], ["arguments"], ["memory"], ["runtime"], ["reference"], ["version"],
     ["steps"], ["paths"], ["attention"], ["averaged", "ragged"], ["masks"], ["layers"],
     ["models", "tasks", "training"], ["experiments"],
     ["plot"], ["viz"], ["bench"], ["doctor"], ["exercises", "coursework"],

@@ -70,7 +70,7 @@ def test_an_empty_batch_dropout_and_gradcheck():
 @pytest.mark.parametrize(
     ("shape", "lengths", "options", "error", "message"),
     [
-        ((2, 3, 5, 2), [6, 1], {}, MaskError, "lengths run from 1 to 6, but the padded length S is 5"),
+        ((2, 3, 5, 2), [6, 1], {}, MaskError, "lengths run from 1 to 6, but the padded length is 5"),
         ((2, 3, 5, 2), [5, -1], {}, MaskError, "lengths run from -1 to 5"),
         ((2, 3, 5, 2), [5, 1], {"query_lengths": [9, 1]}, MaskError, "query_lengths run from 1 to 9, but .* is 5"),
         ((2, 3, 5, 2), [5, 1, 2], {}, ShapeError, "lengths has 3 entries for B = 2 sequences; give one for each"),

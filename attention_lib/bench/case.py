@@ -52,6 +52,7 @@ class Built:
         error_peer: The variant whose error ours may not exceed twice.
         multiplications: In the matrix products of attention, counted where a query may attend.
         bytes: Read and written at least.
+        weights: Numbers that go through softmax, counted as often as they must.
         sizes: name -> bytes that targets of memory may name.
         incomparable: Variants that compute something else, a part of the work, say.
     """
@@ -63,6 +64,7 @@ class Built:
     error_peer: str = ""
     multiplications: int = 0
     bytes: int = 0
+    weights: int = 0
     sizes: dict[str, int] = field(default_factory=dict)
     incomparable: set[str] = field(default_factory=set)
     _true: Tensor | None = None

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.bench.case import OURS, Absent, Built, Case, Setting
+from attention_lib.bench.kernels import kernel_shares
 from attention_lib.experiments.control import digits
 from attention_lib.experiments.peak_memory import peak_memory
 from attention_lib.experiments.stopwatch import interleaved, threads
@@ -26,6 +27,7 @@ class Variant:
 
     ``seconds`` has one list a number of threads, with one entry a round; ``error`` is the largest difference from
     float64 over the largest entry; ``failure`` says why there is nothing; ``first_call`` are the seconds of the first.
+    ``kernels`` are the shares of the largest, where they were asked for.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Variant:
     error: float | None = None
     failure: str = ""
     first_call: float = 0.0
+    kernels: dict[str, float] = field(default_factory=dict)
 
     def median(self, threads: str) -> float:
         return statistics.median(self.seconds[threads])
@@ -51,6 +54,7 @@ class Measured:
     error_peer: str
     multiplications: int
     bytes: int
+    weights: int = 0
 
     def variant(self, name: str) -> Variant | None:
         return next((each for each in self.variants if each.name == name), None)
@@ -98,8 +102,19 @@ def measure_case(
             for each in variants:
                 if each.name in taken:
                     each.seconds[str(number)] = digits(taken[each.name], 4)
+        if OURS in alive and setting.device.type == "cpu" and any(each.measure == "time" for each in case.targets):
+            with threads(1):
+                variants[list(built.variants).index(OURS)].kernels = kernel_shares(alive[OURS])
     return Measured(
-        case.row, case.title, variants, built.absent, built.sizes, built.error_peer, built.multiplications, built.bytes
+        case.row,
+        case.title,
+        variants,
+        built.absent,
+        built.sizes,
+        built.error_peer,
+        built.multiplications,
+        built.bytes,
+        built.weights,
     )
 
 

@@ -32,6 +32,7 @@ def without_weights(setting: Setting, *, n: int, causal: bool = False) -> Built:
         reference=lambda: inputs.truth(query, key, value, causal=causal),
         error_peer="SDPA",
         multiplications=inputs.dense_multiplications(query, key) // (2 if causal else 1),
+        weights=H * n * n // (2 if causal else 1),
     )
     if not causal:
         built.variants["the article's code"] = lambda: article_attention(query, key, value)[0]
@@ -53,6 +54,7 @@ def with_weights(setting: Setting, *, n: int, d_model: int = D_MODEL) -> Built:
         judged=lambda result: result[0],
         error_peer="nn.MHA weights",
         multiplications=2 * n * n * d_model + 4 * n * d_model**2,
+        weights=H * n * n,
     )
 
 
@@ -91,6 +93,7 @@ def one_map(setting: Setting, *, n: int, d_model: int = D_MODEL) -> Built:
         judged=lambda result: result[0],
         error_peer="nn.MHA weights",
         multiplications=2 * n * n * d_model + 4 * n * d_model**2,
+        weights=H * n * n,
         sizes={"the weights of every head": 4 * H * n * n},
     )
 
@@ -114,6 +117,7 @@ def dropout_training(setting: Setting, *, n: int) -> Built:
             "the article's code": lambda: step(article),
         },
         multiplications=7 * n * n * D_HEAD * H,  # 2 forward, and 5 with scores computed again
+        weights=2 * H * n * n,
     )
 
 

@@ -32,6 +32,7 @@ def layer_alone(setting: Setting, *, n: int) -> Built:
         judged=lambda result: result[:, rows],
         error_peer="nn.MHA, fast path off",
         multiplications=2 * n * n * D_MODEL + 4 * n * D_MODEL**2,
+        weights=H * n * n,
     )
     built.offer("x-transformers", lambda: peers.x_transformers_layer(layer, x))
     return built

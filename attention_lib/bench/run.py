@@ -14,10 +14,11 @@ import torch
 from attention_lib.bench.case import Case, Setting
 from attention_lib.bench.growth import growth_verdicts, measure_growth
 from attention_lib.bench.inputs import SEED
+from attention_lib.bench.limits import explained_verdicts
 from attention_lib.bench.machine import describe, load
 from attention_lib.bench.measure import Measured, measure_case
 from attention_lib.bench.roof import Roof, measure_roof
-from attention_lib.bench.verdict import Verdict, judge
+from attention_lib.bench.verdict import Verdict
 from attention_lib.experiments.length_growth import LengthGrowth
 
 __all__ = ["Report", "run_bench"]
@@ -86,7 +87,7 @@ def run_bench(
             tick=functools.partial(tick, case.title),
         )  # fmt: skip
         measured.append(result)
-        verdicts += judge(result, case.targets)
+        verdicts += explained_verdicts(result, case.targets, roof)
     slopes = None
     if growth:
         tick("growth with the length")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from attention_lib.bench.case import OURS, Target
 from attention_lib.bench.measure import Measured, Variant
 
-__all__ = ["TIE", "Verdict", "judge", "names", "words"]
+__all__ = ["TIE", "Verdict", "compared", "judge", "names", "words"]
 
 TIE = 0.05  # a ratio this close to 1 is no difference
 ERROR = Target("error", "", 0.5)  # row 13: an error of at most twice that of SDPA, in every case
@@ -83,6 +83,11 @@ def _letters(number: int) -> str:
     return (_letters(number // 26 - 1) if number >= 26 else "") + chr(ord("a") + number % 26)
 
 
+def compared(measured: Measured, target: Target) -> list[Variant]:
+    """The peers that a target names, those that failed among them."""
+    return [each for each in measured.variants if each.name.startswith(target.peer) and each.name != OURS]
+
+
 def _one(measured: Measured, target: Target) -> Verdict:
     def verdict(word: str, why: str = "", ratios: dict[str, float] | None = None) -> Verdict:
         row = 13 if target.measure == "error" else measured.row
@@ -93,7 +98,7 @@ def _one(measured: Measured, target: Target) -> Verdict:
         return verdict("not measured", measured.absent.get(OURS, "there is no variant of ours"))
     if ours.failure:
         return verdict("not measured", f"ours raised {ours.failure}")
-    peers = [each for each in measured.variants if each.name.startswith(target.peer) and each.name != OURS]
+    peers = compared(measured, target)
     working = [each for each in peers if not each.failure]
     if not working and not (target.measure == "memory" and target.peer in measured.sizes):
         absent = next((why for name, why in measured.absent.items() if name.startswith(target.peer)), "")

@@ -28,12 +28,20 @@ def bake(module: nn.Module, runner: Runner) -> None:
 
 def _plain_weights(part: nn.Module) -> None:
     if parametrize.is_parametrized(part):
+        _own_class(part)
         for name in list(part.parametrizations):  # type: ignore[arg-type]
             parametrize.remove_parametrizations(part, name, leave_parametrized=True)
     for key, hook in list(part._forward_pre_hooks.items()):
         if type(hook).__name__ in ("WeightNorm", "SpectralNorm"):
             hook.remove(part)  # type: ignore[attr-defined]
             del part._forward_pre_hooks[key]
+
+
+def _own_class(part: nn.Module) -> None:
+    """Give a parametrised copy a class of its own: torch keeps the weight's property there, and a copy shares it."""
+    shared = type(part)
+    own = {name: value for name, value in vars(shared).items() if name not in ("__dict__", "__weakref__")}
+    part.__class__ = type(shared.__name__, shared.__bases__, own)
 
 
 def _is_a_chain(path: str, part: nn.Module) -> bool:

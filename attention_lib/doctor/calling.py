@@ -21,6 +21,11 @@ _LENGTHS = {"valid_lens", "valid_len", "valid_lengths", "lengths", "lens", "seq_
 _WINDOW = {"window", "window_size", "sliding_window", "w"}
 _CAUSAL = {"causal", "is_causal", "use_causal_mask", "autoregressive"}
 _ADDITIVE = {"attn_bias", "attention_bias", "additive_mask", "mask_bias", "bias_mask", "score_bias"}
+_CACHE = {
+    "cache": {"cache", "kv_cache", "past", "layer_past", "past_key_value", "past_key_values", "past_kv", "past_kvs"},
+    "use": {"use_cache", "return_cache"},
+    "position": {"start_pos", "start_position", "offset", "position_offset", "pos_offset"},
+}
 _LIKE_A_MASK = {"bias", "keep", "allowed", "blocked", "visible", "valid", "attend"}  # after query, key and value
 
 # What other required parameters get. Dropout is a probability or a module: both are tried.
@@ -49,6 +54,8 @@ class Binding:
         unknown: Required parameters that nobody could guess.
         defaults: Default values by role, where there are any.
         masks: All parameters that may be a mask; the role ``mask`` is one of them.
+        cache: Parameters around a cache: ``cache`` itself, a flag to ``use`` it, the first token's ``position``.
+            Empty when there is none, or when something else about positions must be known.
     """
 
     function: Callable[..., Any]
@@ -58,6 +65,7 @@ class Binding:
     unknown: tuple[str, ...] = ()
     defaults: dict[str, Any] = field(default_factory=dict)
     masks: tuple[str, ...] = ()
+    cache: dict[str, str] = field(default_factory=dict)
 
     def arguments(self, given: dict[str, Any], sizes: Sizes) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword arguments for the given roles."""
@@ -95,6 +103,9 @@ def bind(function: Callable[..., Any], kind: str) -> Binding:
     plain = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not plain:
         return Binding(function)
+    if inspect.Parameter.VAR_POSITIONAL in kinds and all(p.kind is p.KEYWORD_ONLY for p in plain):
+        names = ("query", "key", "value") if kind == "attention" else ("x",)  # f(*tensors, mask=None)
+        plain = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names] + plain
     roles = _roles(plain, kind)
     taken = set(roles.values())
     required = [p.name for p in plain if p.default is p.empty and p.name not in taken]
@@ -107,7 +118,22 @@ def bind(function: Callable[..., Any], kind: str) -> Binding:
         tuple(name for name in required if name not in _EXTRAS),
         {role: p.default for role, name in roles.items() for p in plain if p.name == name and p.default is not p.empty},
         tuple(p.name for p in plain if _role_by_name(p.name, kind) == "mask") or _one(roles.get("mask")),
+        _around_a_cache(plain),
     )
+
+
+def _around_a_cache(parameters: list[inspect.Parameter]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for parameter in parameters:
+        name = parameter.name.lower().strip("_")
+        role = next((role for role, names in _CACHE.items() if name in names), "")
+        if role == "position" and not isinstance(parameter.default, int):
+            role = ""
+        if not role and "pos" in name:
+            return {}
+        if role:
+            found[role] = parameter.name
+    return found if "cache" in found else {}
 
 
 def _one(name: str | None) -> tuple[str, ...]:

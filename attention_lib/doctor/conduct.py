@@ -7,8 +7,10 @@ import math
 import torch
 from torch import Tensor
 
+from attention_lib.doctor.cache import check_cache
 from attention_lib.doctor.evidence import numbers, shape_text
 from attention_lib.doctor.extremes import (
+    a_mask_it_takes,
     check_empty_rows,
     check_half_precision,
     check_large_scores,
@@ -18,6 +20,7 @@ from attention_lib.doctor.guard import counted_numbers
 from attention_lib.doctor.pipeline import Case, Recipe, evaluate
 from attention_lib.doctor.replies import Reply
 from attention_lib.doctor.report import Report
+from attention_lib.doctor.search import fits
 from attention_lib.doctor.subject import Layout, Subject
 from attention_lib.doctor.training import check_training
 
@@ -40,6 +43,7 @@ def check(subject: Subject, explained: list[tuple[Layout, Recipe]], report: Repo
     if not {"differs", "state-kept"} & set(report.findings):
         _gradients(subject, layout, recipe, report)
     check_training(subject, layout, recipe, report)
+    check_cache(subject, layout, report)
     _returned_weights(subject, layout, recipe, report)
 
 
@@ -53,6 +57,7 @@ def _generator(subject: Subject, step: int) -> torch.Generator:
 def randomness(subject: Subject, layout: Layout, tensors: dict[str, Tensor], cases: list[Case], report: Report) -> None:
     """Call again with the same seed, after other inputs, and with another seed."""
     again, other = (subject.run(tensors, layout, seed=seed) for seed in (0, 1))
+    fresh = _after_its_like(subject, layout, tensors)
     first = cases[0].target
     if again.failure is not None and again.failure.reason == "raised":
         report.add("state-kept", f"The same input raises an error after other calls: {again.failure.message}")
@@ -62,6 +67,20 @@ def randomness(subject: Subject, layout: Layout, tensors: dict[str, Tensor], cas
     elif (moved := _difference(other, first)) > 1e-6:
         text = f"Two calls with the same input differ by up to {moved:.2f}; only the random seed changed."
         report.add("dropout-in-eval", text)
+    elif fresh > 1e-6:
+        text = "The same input gives another output after a call with other numbers of the same shapes than after"
+        report.add("state-kept", f"{text} one with other shapes; it moves by up to {fresh:.2f}.")
+
+
+def _after_its_like(subject: Subject, layout: Layout, tensors: dict[str, Tensor]) -> float:
+    """How far an output depends on whether the call before had the same shapes: what is cached often goes by them."""
+    like = {role: -0.5 * tensor for role, tensor in tensors.items()}
+    after_like = subject.run(like, layout)
+    if after_like.output is None:
+        return 0.0
+    first = after_like.output.detach().to("cpu", torch.float64)
+    subject.run(subject.draw(layout, 1, subject.generator(16)), layout)
+    return _difference(subject.run(like, layout), first)
 
 
 def _difference(reply: Reply, target: Tensor) -> float:
@@ -131,18 +150,51 @@ def _returned_weights(subject: Subject, layout: Layout, recipe: Recipe, report: 
     """One of the tensors returned with the output must be the weights, if any looks like them."""
     tensors = subject.draw(layout, 0, subject.generator(9))
     reply = subject.run(tensors, layout)
-    if reply.output is None or not reply.like_weights:
+    if reply.output is None or len(reply.tensors) < 2:
         return
     case = subject.case(tensors, layout, reply)
+    _transposed_weights(reply, case, recipe, layout, report)
+    if not reply.like_weights:
+        return
     for known in (recipe, subject.menu.right):
         weights = evaluate(known, case)[1].nan_to_num()  # (B, H, L, S)
         if any(_same_weights(found, weights, 20 * layout.tolerance) for found in reply.like_weights):
+            _weights_with_a_mask(subject, layout, recipe, report)
             return
     other = subject.run(subject.draw(layout, 0, subject.generator(11)), layout)
     moving = [a for a, b in zip(reply.like_weights, other.like_weights, strict=False) if not torch.equal(a, b)]
     if moving:  # what does not depend on the input is a bias, not weights
         sums = moving[0].detach().double().flatten(0, -2)[:5].sum(-1)
         text = f"The rows of the returned weights sum to {numbers(sums)}; they are not the weights that were used."
+        report.add("returned-weights-wrong", text)
+
+
+def _transposed_weights(reply: Reply, case: Case, recipe: Recipe, layout: Layout, report: Report) -> None:
+    weights = evaluate(recipe, case)[1].nan_to_num()
+    L, S = weights.shape[-2:]
+    turned = [t.transpose(-2, -1) for t in reply.tensors if L != S and t.ndim >= 2 and tuple(t.shape[-2:]) == (S, L)]
+    if any(_same_weights(found, weights, 20 * layout.tolerance) for found in turned):
+        text = f"With L = {L} queries and S = {S} keys the returned weights have shape (..., {S}, {L}): transposed."
+        report.add("returned-weights-wrong", text)
+
+
+def _weights_with_a_mask(subject: Subject, layout: Layout, recipe: Recipe, report: Report) -> None:
+    """What is returned with a mask must be the masked weights."""
+    if not subject.takes_mask or report.mistakes:
+        return
+    tensors = subject.draw(layout, 0, subject.generator(9))
+    mask, form = a_mask_it_takes(subject, layout, tensors)
+    reply = subject.run(tensors, layout, mask, form)
+    if mask is None or reply.output is None or not reply.like_weights:
+        return
+    case = subject.case(tensors, layout, reply, mask)
+    weights = evaluate(recipe, case)[1].nan_to_num()
+    unmasked = evaluate(recipe, subject.plain_case(tensors, layout))[1].nan_to_num()
+    near = 20 * layout.tolerance
+    if any(_same_weights(found, weights, near) for found in reply.like_weights) or not fits(recipe, case):
+        return
+    if any(_same_weights(found, unmasked, near) for found in reply.like_weights):
+        text = "With a mask the output is right, but the weights returned are those without the mask."
         report.add("returned-weights-wrong", text)
 
 

@@ -9,6 +9,7 @@ from attention_lib.doctor.flags import check_causal_flag
 from attention_lib.doctor.layouts import check_other_ranks, working_layouts
 from attention_lib.doctor.masking import check_masks
 from attention_lib.doctor.pipeline import Case, Recipe
+from attention_lib.doctor.properties import own_sequence
 from attention_lib.doctor.report import Report, could_not, note_recipe
 from attention_lib.doctor.search import explain, fits
 from attention_lib.doctor.subject import Layout, Subject
@@ -73,6 +74,9 @@ def _values(subject: Subject, layout: Layout, report: Report) -> Recipe | None:
         return None
     for case in cases:
         case.material = subject.material(case.inputs, layout)  # a fused matrix may be read anew by now
+    if _fitted(recipe) and (text := own_sequence(subject, layout, cases[0], None)):
+        report.add("batch-dependent", f"Broken property: {text}")  # a number of its own for every batch
+        return None
     note_recipe(subject, recipe, cases[0], report, layout)
     for other in others:
         if not _fitted(recipe) and not fits(recipe, other):

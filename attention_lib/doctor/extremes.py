@@ -11,7 +11,13 @@ from attention_lib.doctor.pipeline import Case, Recipe, evaluate, output_of
 from attention_lib.doctor.report import Report
 from attention_lib.doctor.subject import Layout, Subject
 
-__all__ = ["check_empty_rows", "check_half_precision", "check_large_scores", "check_single_precision"]
+__all__ = [
+    "a_mask_it_takes",
+    "check_empty_rows",
+    "check_half_precision",
+    "check_large_scores",
+    "check_single_precision",
+]
 
 
 def check_large_scores(subject: Subject, layout: Layout, recipe: Recipe, report: Report) -> None:
@@ -36,7 +42,7 @@ def check_single_precision(subject: Subject, layout: Layout, recipe: Recipe, rep
     if layout.dtype != torch.float64 or report.mistakes:
         return
     tensors = subject.draw(layout, 0, subject.generator(12))
-    mask, form = _a_mask_it_takes(subject, layout, tensors)
+    mask, form = a_mask_it_takes(subject, layout, tensors)
     exact = subject.run(tensors, layout, mask, form)
     with subject.in_dtype(torch.float32):
         reply = subject.run(tensors, layout, mask, form, dtype=torch.float32)
@@ -79,7 +85,7 @@ def _judge_empty(case: Case, recipe: Recipe, report: Report) -> None:
 def check_half_precision(subject: Subject, layout: Layout, report: Report) -> None:
     """Ordinary inputs in float16, with a mask where one is taken. What torch cannot do in float16 says nothing."""
     tensors = subject.draw(layout, 0, subject.generator(6))
-    mask, form = _a_mask_it_takes(subject, layout, tensors)
+    mask, form = a_mask_it_takes(subject, layout, tensors)
     with subject.in_dtype(torch.float16):
         reply = subject.run(tensors, layout, mask, form, dtype=torch.float16)
     if reply.failure is not None and "overflow" in reply.failure.message:
@@ -88,7 +94,7 @@ def check_half_precision(subject: Subject, layout: Layout, report: Report) -> No
         report.add("half-overflow", "In float16 the output is NaN or infinite on ordinary inputs.")
 
 
-def _a_mask_it_takes(subject: Subject, layout: Layout, tensors: dict[str, Tensor]) -> tuple[Tensor | None, Form | None]:
+def a_mask_it_takes(subject: Subject, layout: Layout, tensors: dict[str, Tensor]) -> tuple[Tensor | None, Form | None]:
     n = subject.sizes(tensors, layout)
     for form in FORMS:
         if layout.rank in form.ranks and subject.mask_role(form):

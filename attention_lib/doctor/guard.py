@@ -120,8 +120,10 @@ def _attempt(function: Callable, args: tuple, kwargs: dict, grad: bool, seed: in
 
 
 def _first_line(error: BaseException) -> str:
+    """The first line of a message; of TorchScript's, whose cause comes after a traceback of its own, the last."""
     try:
-        return (str(error).strip().splitlines() or [""])[0]
+        lines = str(error).strip().splitlines() or [""]
+        return lines[-1 if "TorchScript interpreter" in lines[0] else 0]
     except Exception:
         return "(its message cannot be printed)"
 

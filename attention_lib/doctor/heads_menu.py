@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
 
+import torch
 from torch import Tensor
 
 from attention_lib.doctor.linears import Matrix
@@ -30,9 +31,16 @@ class HeadsMaterial(Material):
     norms: dict[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
     across: bool = False
     post_norm: Callable[[Tensor], Tensor] | None = None
+    known: dict[tuple[str, str, str, bool], Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def heads(self, matrix: str, given: str, split: str, *, bias: bool = True) -> Tensor:
         """One input through one matrix (or raw, for ``""``), split into ``(B, H, length, width)``."""
+        key = (matrix, given, split, bias)
+        if key not in self.known:
+            self.known[key] = self._heads(matrix, given, split, bias=bias)
+        return self.known[key]
+
+    def _heads(self, matrix: str, given: str, split: str, *, bias: bool) -> Tensor:
         x = self.tensors[given]
         if matrix:
             weight, offset = self.matrices[matrix]
@@ -171,9 +179,11 @@ def _finishes(has_output: bool, needs_output: bool) -> tuple[Option, ...]:
         merges[name] = (_merge_code(name), partial(_merged, order=order))
     merges["mean"] = ("heads-averaged", lambda h: h.mean(dim=-3))
     merges["sum"] = ("heads-averaged", lambda h: h.sum(dim=-3))
+    merges["mean, repeated"] = ("heads-averaged", lambda h: torch.cat([h.mean(dim=-3)] * h.shape[-3], dim=-1))
+    merges["sum, repeated"] = ("heads-averaged", lambda h: torch.cat([h.sum(dim=-3)] * h.shape[-3], dim=-1))
     options = []
     for name, (code, merge) in merges.items():
-        rare = name in ("HdL", "dLH", "dHL", "sum")
+        rare = name in ("HdL", "dLH", "dHL", "sum", "mean, repeated", "sum, repeated")
         for finish, (finish_code, project) in _projects(has_output, needs_output).items():
             codes = "+".join(filter(None, (code, finish_code)))
             # An interleaved merge that undoes an interleaved split is no edit of its own.

@@ -53,6 +53,8 @@ class HeadsSubject(Subject):
     qk_norms: dict[str, nn.Module] = field(default_factory=dict)
     pre_norm: nn.Module | None = None
     post_norm: nn.Module | None = None
+    shapes_of: dict[str, Any] | None = None
+    known_shapes: dict[str, torch.Size] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -173,6 +175,13 @@ class HeadsSubject(Subject):
             matrices[role] = (weight, bias)
         return matrices
 
+    def shapes(self) -> dict[str, torch.Size]:
+        """The shapes (out, in) of the projections, read once for every reading of the module."""
+        roles = self.projections.roles
+        if self.shapes_of is not roles:
+            self.shapes_of, self.known_shapes = roles, {role: w.shape for role, (w, _) in self.matrices().items()}
+        return self.known_shapes
+
     # What a subject must say.
 
     def layouts(self) -> Iterator[Layout]:
@@ -193,14 +202,15 @@ class HeadsSubject(Subject):
     def draw(self, layout: Layout, size: int, generator: torch.Generator, **overrides: int) -> dict[str, Tensor]:
         H = self.num_heads or 1
         B = (2 if H != 2 else 3, 4 if H != 4 else 3, 1)[size]
-        taken = (H, B, *(weight.shape[0] for weight, _ in self.matrices().values()))
+        shapes = self.shapes()
+        widths_of_heads = (shapes["query"][0] // H, shapes["value"][0] // max(H // self.grouped, 1))
+        taken = (H, B, *widths_of_heads, *(shape[0] for shape in shapes.values()))  # else a cache may look like weights
         L, S = [n for n in (*_lengths(self.declared.seed)[size], 9, 13, 15, 6, 3) if n not in taken][:2]
         S = (6, 15, 35)[size] if layout.places == 2 else S  # a real height and a real width
         B, L, S = (overrides.get(axis, size) for axis, size in (("B", B), ("L", L), ("S", S)))
-        matrices = self.matrices()
+        widths = {role: shapes[role][1] for role in ("query", "key", "value")}
         if not layout.cross:
-            return {"x": normal(B, S, matrices["query"][0].shape[1], generator=generator)}
-        widths = {role: matrices[role][0].shape[1] for role in ("query", "key", "value")}
+            return {"x": normal(B, S, widths["query"], generator=generator)}
         L = S if layout.square else L
         query = normal(B, L, widths["query"], generator=generator)
         if "key" not in self.binding.roles:
@@ -211,9 +221,9 @@ class HeadsSubject(Subject):
         return {"query": query, "key": key, "value": normal(B, S, widths["value"], generator=generator)}
 
     def sizes(self, tensors: dict[str, Tensor], layout: Layout) -> Sizes:
-        inputs, H, matrices = by_role(tensors), self.num_heads or 1, self.matrices()
-        d_k = matrices["query"][0].shape[0] // H
-        d_v = matrices["value"][0].shape[0] // max(H // self.grouped, 1)
+        inputs, H, shapes = by_role(tensors), self.num_heads or 1, self.shapes()
+        d_k = shapes["query"][0] // H
+        d_v = shapes["value"][0] // max(H // self.grouped, 1)
         B, L, d_model = inputs["query"].shape
         return Sizes(B, H, L, inputs["key"].shape[1], d_k, d_v, d_model)
 
@@ -232,8 +242,8 @@ class HeadsSubject(Subject):
         return HeadsMaterial(inputs, self.sizes(tensors, layout), matrices, norms, post_norm=post_norm)
 
     def expected_shape(self, sizes: Sizes, layout: Layout) -> tuple[int, ...]:
-        matrices = self.matrices()
-        width = matrices["output"][0].shape[0] if "output" in matrices else sizes.H * sizes.d_v
+        shapes = self.shapes()
+        width = shapes["output"][0] if "output" in shapes else sizes.H * sizes.d_v
         if layout.places:
             return (sizes.B, width, sizes.L) if layout.places == 1 else (sizes.B, width, *as_image(sizes.L))
         return (sizes.B, sizes.L, width) if self.batch_first else (sizes.L, sizes.B, width)
@@ -268,6 +278,17 @@ class HeadsSubject(Subject):
         without = {s: tuple(o for o in self.menu.steps[s][1:] if o.code == "missing-bias") for s in steps}
         right = self.menu.only(self.menu.right, "pattern", "scale")
         yield right.with_options(**{step: (self.menu.steps[step][0], *without[step]) for step in steps})
+
+    def turn(self) -> bool:
+        turned = self.projections.turned
+        if turned is None or self.module is None:
+            return False
+        self.projections.roles, self.projections.turned = turned, None
+        self.inner = self.shapes()["query"][0]
+        self.num_heads = self.declared.num_heads or count_heads(self.module, self.projections, self.inner)
+        self.num_heads, self.heads_unknown = self.num_heads or 1, self.num_heads is None
+        self._set_menu(self.cross)
+        return True
 
     def reread(self, cases: list[Case]) -> None:
         readings.reread(self, cases)

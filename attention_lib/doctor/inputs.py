@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_lib.steps.masks import allowed_by_position
+
 __all__ = ["FORMS", "Form", "normal", "present", "random_mask"]
 
 
@@ -72,14 +74,31 @@ def random_mask(form: Form, sizes: dict[str, int], generator: torch.Generator, *
         if empty:
             mask[0] = False
         return mask
+    mask = _scattered(B, H, L, S, generator)
+    for _ in range(8):  # where L > S no draw may do
+        if _mostly_filled(mask):
+            break
+        mask = _scattered(B, H, L, S, generator)
+    if empty:
+        mask[:, :, 0] = False
+    return mask
+
+
+def _scattered(B: int, H: int, L: int, S: int, generator: torch.Generator) -> Tensor:
+    """``(B, H, L, S)``, a little more than half True, in no row all or none."""
     mask = torch.rand(B, H, L, S, generator=generator) < 0.55
     mask.scatter_(-1, torch.randint(S, (B, H, L, 1), generator=generator), True)
     off = torch.randint(S, (B, H, L, 1), generator=generator)
     only = mask.sum(-1, keepdim=True) == 1
-    mask.scatter_(-1, off, mask.gather(-1, off) & only)
-    if empty:
-        mask[:, :, 0] = False
-    return mask
+    return mask.scatter_(-1, off, mask.gather(-1, off) & only)
+
+
+def _mostly_filled(mask: Tensor) -> bool:
+    """Whether most rows keep a key under a causal mask: what comes out for the others says nothing."""
+    L, S = mask.shape[-2:]
+    return bool(
+        (mask & allowed_by_position(torch.arange(S - L, S), S, causal=True, window=None)).any(-1).double().mean() > 0.5
+    )
 
 
 def present(mask: Tensor, form: Form, convention: str, dtype: torch.dtype, number: str) -> Tensor:

@@ -22,8 +22,14 @@ def working_layouts(subject: Subject, report: Report) -> list[Layout]:
     return (
         _working(subject, report, demanding=True)
         or _working_with_a_mask(subject, report)
+        or _working_turned(subject, report)
         or _working(subject, report, demanding=False)
     )
+
+
+def _working_turned(subject: Subject, report: Report) -> list[Layout]:
+    """Layouts in which a module answers once its bare matrices are read the other way round."""
+    return _working(subject, report, demanding=True) if report.examined and subject.turn() else []
 
 
 def _working_with_a_mask(subject: Subject, report: Report) -> list[Layout]:

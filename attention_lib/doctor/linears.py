@@ -21,8 +21,8 @@ _ROLE_WORDS = {
     "query": {"q", "query", "queries", "qs", "wq", "wqs", "wquery"},
     "key": {"k", "key", "keys", "ks", "wk", "wks", "wkey"},
     "value": {"v", "value", "values", "vs", "wv", "wvs", "wvalue", "val", "vals"},
-    "qkv": {"qkv", "wqkv", "kqv", "cattn", "inproj", "inprojweight", "pack", "wpack", "qkvs", "querykeyvalue", "attn",
-            "fused"},
+    "qkv": {"qkv", "wqkv", "kqv", "qvk", "kvq", "vkq", "vqk", "cattn", "inproj",
+            "inprojweight", "pack", "wpack", "qkvs", "querykeyvalue", "attn", "fused"},
     "kv": {"kv", "wkv", "kvs", "keyvalue"},
     "output": {"o", "out", "output", "wo", "os", "cproj", "proj", "projection", "unifyheads", "unify", "concat",
                "combine", "dense", "fc", "fcout", "final", "wout", "mix", "outproj", "projout"},
@@ -76,7 +76,7 @@ def linears_of(module: nn.Module) -> Iterator[Linear]:
     taken: set[str] = set()
     for path, part in module.named_modules():
         prefix = f"{path}." if path else ""
-        if isinstance(part, (nn.Linear, nn.Conv1d, nn.Conv2d)) or (type(part).__name__ == "Conv1D"):
+        if _is_layer(part):
             weight = f"{prefix}weight"
             bias = f"{prefix}bias" if getattr(part, "bias", None) is not None else None
             taken |= {weight, f"{prefix}bias"}
@@ -90,8 +90,17 @@ def linears_of(module: nn.Module) -> Iterator[Linear]:
             (b for b in (f"{stem}_bias", f"{stem}bias", name.replace("W", "b")) if b in parameters and b != name), None
         )
         axis = int(parameter.ndim == 3 and parameter.shape[1] * parameter.shape[2] == parameter.shape[0])
+        if bias and parameter.ndim == 2 and parameter.shape[0] == parameters[bias].numel() != parameter.shape[1]:
+            yield Linear(name, name, bias)  # as many rows as biases: (out, in)
+            continue
         packed = name.endswith(("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"))
         yield Linear(name, name, bias, flip=not packed, raw=not packed, head_axis=axis)
+
+
+def _is_layer(part: nn.Module) -> bool:
+    """Whether a part is a linear layer or a convolution; a scripted one only says so by its original name."""
+    scripted = getattr(part, "original_name", "") in ("Linear", "Conv1d", "Conv2d")
+    return isinstance(part, (nn.Linear, nn.Conv1d, nn.Conv2d)) or type(part).__name__ == "Conv1D" or scripted
 
 
 def _words(path: str) -> list[str]:

@@ -144,11 +144,29 @@ def _judge_mask(subject: Subject, layout: Layout, recipe: Recipe, case: Case, fo
     if report.mistakes:
         report.notes.append("with a mask something more differs: repair the findings above and run the doctor again")
         return
+    if text := _first_mask_kept(subject, layout, recipe, form):
+        report.add("state-kept", text)
+        return
     found = explain(case, subject.menu, 3)
     if found is not None and found.codes:
         note_recipe(subject, found, case, report, layout)
         return
     describe_unknown(subject, layout, case, case.mask, form, report)
+
+
+def _first_mask_kept(subject: Subject, layout: Layout, recipe: Recipe, form: Form) -> str:
+    """Evidence that the first mask of a shape is right and a second one is not, whichever they are."""
+    generator = subject.generator(17)
+    tensors = subject.draw(layout, 0, generator, S=6, **({"L": 6} if layout.square else {"L": 4}))
+    n = subject.sizes(tensors, layout)
+    right = []
+    for _ in range(2):
+        mask = random_mask(form, {"B": n.B, "H": n.H, "L": n.L, "S": n.S}, generator)
+        reply = subject.run(tensors, layout, mask, form)
+        if reply.output is None:
+            return ""
+        right.append(_right_with_mask(subject, recipe, subject.case(tensors, layout, reply, mask), form))
+    return "The first mask of a shape is applied; a second one of the same shape is not." if right[0] > right[1] else ""
 
 
 def _explained(subject: Subject, layout: Layout, recipe: Recipe, case: Case, report: Report) -> bool:

@@ -186,6 +186,8 @@ READINGS = (
     Option("last sample", "mask-wrong-sample", lambda mask, L: mask[-1:].expand_as(mask), rare=True),
     Option("any sample", "mask-wrong-sample", lambda mask, L: mask.any(0, keepdim=True).expand_as(mask), rare=True),
     Option("all samples", "mask-wrong-sample", lambda mask, L: mask.all(0, keepdim=True).expand_as(mask), rare=True),
+    Option("first row", "mask-wrong-sample", lambda mask, L: mask[..., :1, :], rare=True),
+    Option("last row", "mask-wrong-sample", lambda mask, L: mask[..., -1:, :], rare=True),
     Option("rows", "mask-transposed", _rows_by_length, rare=True),
     Option("one key more", "length-off-by-one", _longer(1), rare=True),
     Option("one key less", "length-off-by-one", _longer(-1), rare=True),

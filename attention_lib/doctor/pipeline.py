@@ -12,7 +12,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["MASK_STEPS", "STEPS", "Case", "Material", "Menu", "Option", "Recipe", "Sizes", "distance", "evaluate"]
+__all__ = [
+    "MASK_STEPS",
+    "STEPS",
+    "Case",
+    "Material",
+    "Menu",
+    "Option",
+    "Recipe",
+    "Sizes",
+    "distance",
+    "evaluate",
+    "matching",
+]
 
 STEPS = ("pair", "scale", "shape", "pattern", "pattern_mode", "reading", "mask_mode", "norm", "value", "mix", "finish")
 MASK_STEPS = ("reading", "mask_mode")
@@ -178,6 +190,17 @@ def evaluate(recipe: Recipe, case: Case) -> tuple[Tensor, Tensor]:
     """The recipe's output and weights on a case. Rows without an allowed key may be NaN: they mean "anything"."""
     weights = weights_of(recipe, case, scores_of(recipe, case))
     return output_of(recipe, case, weights), weights
+
+
+def matching(found: Tensor, expected: Tensor, tolerance: float) -> list[int]:
+    """Which entries of the leading axis of ``expected`` are as near as that; most are ruled out by one number."""
+    last = found.flatten()[-1]
+    far = (expected.flatten(1)[:, -1] - last).abs() > tolerance * (1.0 + last.abs())  # False where either is NaN
+    likely = (~far).nonzero().flatten().tolist()
+    if not likely:
+        return []
+    near = (distance(found, expected[likely]) <= tolerance).tolist()
+    return [number for number, fits in zip(likely, near, strict=True) if fits]
 
 
 def distance(found: Tensor, expected: Tensor) -> Tensor:

@@ -34,6 +34,7 @@ class Projections:
         used: Names of the parameters that belong to them.
         shared_by_heads: One small matrix serves slices of the input (each head sees a part only).
         alternatives: Other ways to read a fused matrix, each a full dict of roles.
+        turned: Bare matrices read the other way round, where there are any.
     """
 
     roles: dict[str, Reader] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Projections:
     shared_by_heads: bool = False
     alternatives: list[dict[str, Reader]] = field(default_factory=list)
     separate_heads: int = 0
+    turned: dict[str, Reader] | None = None
 
 
 def find_projections(
@@ -98,7 +100,8 @@ def _separate(named: dict[str, list[Linear]], shapes: Shapes, *, by_name: bool) 
     found = Projections(roles, by_name, used, separate_heads=_separate_heads(parts["query"], shapes))
     if any(part.raw for role in wanted for part in parts[role]):
         turned = {role: [_turned(part) for part in parts[role]] for role in wanted}
-        found.alternatives.append({role: joined(turned[role]) for role in wanted})
+        found.turned = {role: joined(turned[role]) for role in wanted}
+        found.alternatives.append(found.turned)
     return found
 
 

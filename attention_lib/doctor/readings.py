@@ -15,6 +15,7 @@ from attention_lib.doctor.subject import Layout
 __all__ = ["elsewhere", "reread"]
 
 _ANY = Layout(4)
+_USUAL = 8  # so many readings of a fused matrix are tried with two mistakes, the others with one
 HeadsSubject = Any  # importing the class would be a cycle
 
 
@@ -87,9 +88,9 @@ def elsewhere(subject: HeadsSubject, case: Case) -> Iterator[tuple[str, str, Cas
     if subject.heads_unknown:
         subject.take_heads(1)
     before = subject.projections.roles
-    for roles in subject.projections.alternatives:
+    for number, roles in enumerate(subject.projections.alternatives):
         subject.projections.roles = roles
-        yield "", "", replace(case, material=subject.material(case.inputs, _ANY)), 2
+        yield "", "", replace(case, material=subject.material(case.inputs, _ANY)), 2 if number < _USUAL else 1
     for roles in _orders(subject):
         subject.projections.roles = roles
         yield "", "", replace(case, material=subject.material(case.inputs, _ANY)), 1

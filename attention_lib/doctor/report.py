@@ -56,7 +56,15 @@ def note_recipe(subject: Subject, recipe: Recipe, case: Case, report: Report, la
                 if name not in subject.variants:
                     subject.variants.append(name)
                 continue
-            report.add(code, f"{of_option(option, step, recipe, subject.menu, case)}{_with_inputs(subject, layout)}")
+            text = f"{of_option(option, step, recipe, subject.menu, case)}{_with_inputs(subject, layout)}"
+            report.add(code, text, **_changes(recipe, code))
+
+
+def _changes(recipe: Recipe, code: str) -> dict[str, str]:
+    """Groups read in another order are only that as long as keys and values agree on it."""
+    if code != "grouped-heads-tiled" or (code in recipe["pair"].codes) == (code in recipe["value"].codes):
+        return {}
+    return {"severity": "mistake", "title": "Keys and values are repeated for the query heads in different orders"}
 
 
 def _own_window(subject: Subject, option: Option, code: str) -> str:

@@ -22,7 +22,7 @@ from attention_lib.doctor.pipeline import (
     Recipe,
     distance,
     evaluate,
-    output_of,
+    matching,
     scores_of,
     weights_of,
 )
@@ -109,7 +109,8 @@ def _products(menu: Menu, steps: tuple[str, ...], limit: int) -> Iterator[tuple[
 
 
 def _recipe(menu: Menu, steps: tuple[str, ...], choice: tuple[Option, ...]) -> Recipe:
-    return menu.right.but(**dict(zip(steps, choice, strict=True)))
+    start, options = STEPS.index(steps[0]), menu.right.options
+    return Recipe((*options[:start], *choice, *options[start + len(choice) :]))
 
 
 def _score_stacks(case: Case, menu: Menu, limit: int) -> list[_Stack]:
@@ -161,18 +162,34 @@ def _idle(case: Case, choice: tuple[Option, ...]) -> bool:
 
 
 def _fitting(case: Case, menu: Menu, weights: _Stack, limit: int) -> Iterator[Recipe]:
-    for choice, cost in _products(menu, _OUTPUT_STEPS, limit):
-        chosen = (weights.costs == limit - cost).nonzero().flatten()
-        if not len(chosen):
-            continue
-        try:
-            output = output_of(_recipe(menu, _OUTPUT_STEPS, choice), case, weights.tensor[chosen])
-        except RuntimeError:
-            continue
-        if output.shape[1:] != case.target.shape:
-            continue
-        for number in (distance(case.target, output) <= case.tolerance).nonzero().flatten().tolist():
-            yield Recipe(weights.choices[int(chosen[number])] + choice)
+    for choice, cost in _products(menu, _OUTPUT_STEPS[:-1], limit):
+        heads: dict[int, tuple[Tensor, Tensor]] = {}  # what the weights leave for the finish, by their own cost
+        for finish in menu.steps["finish"]:
+            left = limit - cost - (finish.cost if finish.code else 0)
+            if left < 0:
+                continue
+            try:
+                if left not in heads:
+                    heads[left] = _mixed(case, choice, weights, left)
+                chosen, mixed = heads[left]
+                if not len(chosen):
+                    continue
+                output = finish.apply(mixed, case.material)
+            except RuntimeError:  # these sizes rule the option out
+                continue
+            if output.shape[1:] != case.target.shape:
+                continue
+            for number in matching(case.target, output, case.tolerance):
+                yield Recipe((*weights.choices[int(chosen[number])], *choice, finish))
+
+
+def _mixed(case: Case, choice: tuple[Option, ...], weights: _Stack, cost: int) -> tuple[Tensor, Tensor]:
+    """The weights that cost exactly so much, by number, and the heads they make of the values."""
+    value, mix = choice
+    chosen = (weights.costs == cost).nonzero().flatten()
+    if not len(chosen):
+        return chosen, chosen
+    return chosen, mix.apply(weights.tensor[chosen], value.apply(case.material))
 
 
 def fit(case: Case, recipe: Recipe, step: str, make: Callable[[Tensor], Option], grid: Tensor) -> float | None:

@@ -16,8 +16,9 @@ __all__ = ["other_normalisation"]
 def other_normalisation(subject: Subject, layout: Layout) -> str:
     """Evidence that the candidate mixes values by weights that depend on the dot products, but not by softmax.
 
-    The values may be anything, so an identity shows the weights themselves. Rotating query and key together keeps
-    all dot products; reordering the keys reorders the weights; another query changes only its own row.
+    The values may be anything, so an identity shows the weights themselves. Turning query and key together, and
+    stretching one as the other shrinks, keeps all dot products; reordering the keys reorders the weights; another
+    query changes only its own row.
     """
     if subject.kind != "attention" or subject.declared.causal or subject.declared.window:
         return ""
@@ -32,7 +33,8 @@ def other_normalisation(subject: Subject, layout: Layout) -> str:
     if not _close(_output(subject, layout, tensors), weights @ tensors["value"], near):
         return ""
     rotation, _ = torch.linalg.qr(normal(S, S, generator=generator))
-    turned = {role: tensors[role] @ rotation for role in ("query", "key")}
+    stretch = torch.linspace(0.8, 1.25, S, dtype=torch.float64)  # changes lengths, but no dot product
+    turned = {"query": tensors["query"] @ rotation * stretch, "key": tensors["key"] @ rotation / stretch}
     if not _close(_output(subject, layout, turned | {"value": eye}), weights, near):
         return ""
     order = torch.arange(S - 1, -1, -1)

@@ -146,6 +146,10 @@ class Subject:
     def reread(self, cases: list[Case]) -> None:
         """Look for another reading of the candidate under which it is right; a fused matrix has several."""
 
+    def turn(self) -> bool:
+        """Read what may be (in, out) or (out, in) the other way round, if there is such a thing."""
+        return False
+
     def elsewhere(self, case: Case) -> Iterator[tuple[str, str, Case, int]]:
         """The same case seen differently: a code, its evidence, the case then, and how many edits to allow."""
         return iter(())

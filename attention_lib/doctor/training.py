@@ -19,6 +19,8 @@ def check_training(subject: Subject, layout: Layout, recipe: Recipe, report: Rep
     if "dropout-in-eval" in report.findings or not subject.can_train:
         return
     tensors = subject.draw(layout, 0, subject.generator(10))
+    if _differs_without_dropout(subject, layout, tensors, report):
+        return
     many = {role: t[:1].expand(96, *t.shape[1:]) if layout.rank > 2 else t for role, t in tensors.items()}
     seeds = range(1, 3) if layout.rank > 2 else range(1, 97)
     with subject.dropout(0.5):
@@ -40,6 +42,22 @@ def check_training(subject: Subject, layout: Layout, recipe: Recipe, report: Rep
     case = subject.case(many, layout, plain)
     nothing = output_of(recipe, case, torch.zeros_like(evaluate(recipe, case)[1]))[:1]  # the output's bias alone
     _judge_dropout(samples - nothing, still - nothing, report)
+
+
+def _differs_without_dropout(subject: Subject, layout: Layout, tensors: dict[str, Tensor], report: Report) -> bool:
+    """With every dropout layer at p = 0, training mode must compute what evaluation does."""
+    with subject.dropout(0.0):
+        replies = [subject.run(tensors, layout, train=seed > 0, seed=seed) for seed in (0, 1, 2)]
+    outputs = [reply.output.detach().double() for reply in replies if reply.output is not None]
+    if len(outputs) < 3 or not all(bool(output.isfinite().all()) for output in outputs):
+        return False
+    moved = float((outputs[1] - outputs[0]).abs().max())
+    if moved < 20 * layout.tolerance or float((outputs[1] - outputs[2]).abs().max()) > 1e-7:
+        return False
+    report.add(
+        "train-differs", f"With dropout switched off, training mode still moves the output by up to {moved:.2f}."
+    )
+    return True
 
 
 def _judge_dropout(samples: Tensor, still: Tensor, report: Report) -> None:

@@ -14,6 +14,8 @@ from attention_lib.doctor.subject import Layout, Subject
 
 __all__ = ["describe_unknown"]
 
+_KEEP_DTYPE = "Compute in the input's dtype from end to end: no `.half()`, `.bfloat16()`, `.float()` or `.round()`."
+
 
 def describe_unknown(
     subject: Subject, layout: Layout, case: Case, mask: Tensor | None, form: Form | None, report: Report
@@ -27,6 +29,9 @@ def describe_unknown(
             bad = int((~torch.isfinite(case.target)).sum())
             report.add("nan-output", f"{bad} of {case.target.numel()} entries of the output are NaN or infinite.")
             return
+    if text := _rounded(subject, layout, case, mask, form):
+        report.add("inaccurate", text, title="The output is rounded on the way", fix=_KEEP_DTYPE)
+        return
     if mask is None and (text := other_normalisation(subject, layout)):
         report.add("wrong-normalisation", text)
         return
@@ -35,6 +40,24 @@ def describe_unknown(
     broken = _properties(subject, layout, case, form)
     code = "batch-dependent" if any("of the batch" in text for text in broken) else "differs"
     report.add(code, "\n".join([_numbers(subject, smallest, mask), *broken]))
+
+
+def _rounded(subject: Subject, layout: Layout, case: Case, mask: Tensor | None, form: Form | None) -> str:
+    """Evidence that it is right but for a rounding on the way: near the right output, and constant piece by piece."""
+    if layout.dtype != torch.float64:
+        return ""
+    expected, _ = evaluate(subject.menu.right, case)
+    gap = float((case.target - expected).abs().max()) if expected.shape == case.target.shape else torch.inf
+    if gap > 0.05 * (1.0 + float(expected.abs().max())):
+        return ""
+    moved = {role: t if role == "value" else t * (1.0 + 1e-11) for role, t in case.inputs.items()}
+    reply = subject.run(moved, layout, mask, form)
+    if reply.output is None or not torch.equal(reply.output.detach().to("cpu", torch.float64), case.target):
+        return ""
+    return (
+        f"In float64 the output is right to within {gap:.1e} only, and it does not move at all when query and key move "
+        "by 1e-11 of their size: something on the way is rounded to a coarser dtype."
+    )
 
 
 def _failing(

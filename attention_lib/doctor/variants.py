@@ -18,6 +18,7 @@ __all__ = ["fitted_mask", "recognise"]
 _FACTORS = torch.cat([torch.logspace(-2.0, 2.0, 41), -torch.logspace(-2.0, 2.0, 9)]).sort().values.double()
 _CAPS = torch.logspace(-0.5, 2.2, 31).double()
 _PENALTIES = torch.linspace(-20.0, 20.0, 81).double()
+_BASES = torch.logspace(0.5, 7.5, 57).double()
 _BIASES = torch.linspace(-8.0, 8.0, 33).double()
 
 
@@ -47,10 +48,38 @@ def recognise(subject: Subject, case: Case, others: tuple[Case, ...], extra: int
             if all(_fits_somehow(recipe, base, step, make, grid, other) for other in others):
                 return recipe
     if not extra:
-        return None
+        return _turned_at_other_rates(case, menu.right, others)
     rotated = tuple(option for option in menu.steps["pair"] if option.code == "variant-rotary")
     turned = menu.only(menu.right, "pattern").with_options(pair=(menu.steps["pair"][0], *rotated))
     return explain(case, menu, 2, others) or explain(case, turned, 2, others, rare=True)
+
+
+def _turned_at_other_rates(case: Case, right: Recipe, others: tuple[Case, ...]) -> Recipe | None:
+    """Rotary attention with another base than 10,000, or that turns only the first features of every head."""
+    for half in (True, False):
+        for part in (1.0, 0.5, 0.25):
+            make = _rotary_option(right["pair"], half, part)
+            number = fit(case, right, "pair", make, _BASES)
+            if number is not None:
+                recipe = right.but(pair=_fixed(make, number))
+                if all(_fits_somehow(recipe, right, "pair", make, _BASES, other) for other in others):
+                    return recipe
+    return None
+
+
+def _rotary_option(right: Option, half: bool, part: float) -> Callable[[Tensor], Option]:
+    def make(base: Tensor) -> Option:
+        def apply(material: Material) -> tuple[Tensor, Tensor]:
+            query, key = right.apply(material)
+            width = int(part * key.shape[-1])
+            if width < 2:
+                raise RuntimeError("nothing is left to be rotated")
+            first = key.shape[-2] - query.shape[-2]
+            return _rotated(query, first, half, base, width), _rotated(key, 0, half, base, width)
+
+        return Option(f"rotary {'half' if half else 'pairs'} {part}", "variant-rotary", apply)
+
+    return make
 
 
 def fitted_mask(case: Case, recipe: Recipe) -> Recipe | None:
@@ -153,16 +182,20 @@ def _rotary(right: Option, half: bool, offset: bool) -> Option:
     return Option(f"rotary {'half' if half else 'pairs'} {offset}", "variant-rotary", apply)
 
 
-def _rotated(x: Tensor, first: int, half: bool, base: float = 10000.0) -> Tensor:
-    d = x.shape[-1]
+def _rotated(x: Tensor, first: int, half: bool, base: float | Tensor = 10000.0, width: int | None = None) -> Tensor:
+    """The first ``width`` features turned by position; a base that is a column of numbers gives as many results."""
+    d = x.shape[-1] if width is None else width
     if d % 2:
         raise RuntimeError("an odd width cannot be rotated")
     rates = base ** (-torch.arange(0, d, 2, dtype=x.dtype) / d)
     angles = torch.arange(first, first + x.shape[-2], dtype=x.dtype)[:, None] * rates  # (L, d / 2)
     cos, sin = angles.cos(), angles.sin()
-    left, right = x.chunk(2, dim=-1) if half else (x[..., ::2], x[..., 1::2])
+    turning = x[..., :d]
+    left, right = turning.chunk(2, dim=-1) if half else (turning[..., ::2], turning[..., 1::2])
     turned = left * cos - right * sin, right * cos + left * sin
-    return torch.cat(turned, dim=-1) if half else torch.stack(turned, dim=-1).flatten(-2)
+    found = torch.cat(turned, dim=-1) if half else torch.stack(turned, dim=-1).flatten(-2)
+    kept = x[..., d:]
+    return torch.cat([found, kept.expand(*found.shape[:-1], -1)], dim=-1) if kept.shape[-1] else found
 
 
 def _alibi(standard: bool) -> Option:

@@ -43,7 +43,13 @@ def as_weights(completed: Callable[..., Tensor] = lambda answer, *inputs: answer
 
 
 def as_mask(**options: Any) -> Examine:
-    """For an answer (L, S) -> mask of every query and key: the attention around it is added."""
+    """For an answer (L, S) -> mask of every query and key: the attention around it is added.
+
+    Example:
+        >>> from attention_lib.steps.masks import causal_mask
+        >>> as_mask(causal=True)(causal_mask).ok
+        True
+    """
 
     def completed(answer: Answer, query: Tensor, key: Tensor) -> Tensor:
         scores = dot_product_scores(query, key)

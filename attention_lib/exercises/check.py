@@ -65,6 +65,8 @@ def _check_number(exercise: Predict, answer: Any) -> Verdict:
     if hasattr(answer, "item") and getattr(answer, "shape", ()) in ((), (1,)):  # one number of torch or NumPy
         answer = answer.item()
     if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not abs(answer) < 1e300:
+        if callable(answer):
+            return Verdict(False, "The answer is a number; yours is a function. Call it, and pass what it returns.")
         return Verdict(False, f"The answer is a number; yours is {answer!r}.")
 
     def near(number: float) -> bool:

@@ -44,7 +44,7 @@ class Implement:
         tolerance: Largest difference, absolute plus relative, that still counts as equal.
         reads: Applied to every result before it is compared, for answers that are not one tensor.
         examine: Asks the attention doctor about an answer that is an attention, or a part of one. It is asked when
-            the answer is wrong in a way not listed here, and once more when the answer is right.
+            the answer is wrong in a way not listed here, and also when the answer is right.
     """
 
     truth: Callable[..., Any]

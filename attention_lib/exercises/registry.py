@@ -20,13 +20,14 @@ def all_exercises() -> dict[str, Predict | Implement]:
     return {name: exercise for module in modules for name, exercise in module.EXERCISES.items()}
 
 
-def find_exercise(name: str) -> Predict | Implement:
+def find_exercise(name: object) -> Predict | Implement:
     """The exercise of that number.
 
     Raises:
         OptionError: There is none; the message names those that exist.
     """
     exercises = all_exercises()
-    if name not in exercises:
-        raise OptionError(f"there is no exercise {name!r}; known are {', '.join(exercises)}")
+    if not isinstance(name, str) or name not in exercises:
+        quoted = f'; write its number in quotes: "{name}"' if isinstance(name, float) else ""
+        raise OptionError(f"there is no exercise {name!r}{quoted}; known are {', '.join(exercises)}")
     return exercises[name]

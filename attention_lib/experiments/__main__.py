@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from attention_lib.errors import OptionError
-from attention_lib.experiments.record import check_target, checkout_results, make_record, write_record
+from attention_lib.experiments.record import check_record_target, checkout_results, make_record, write_record
 from attention_lib.experiments.registry import NAMES, find_experiment
 
 
@@ -48,7 +48,7 @@ def _run(name: str, budget: str, output: Path | None) -> None:
     if output is None and budget == "full":
         output = _default_output(name)
     if output is not None:
-        check_target(output)  # before minutes of work, not after them
+        check_record_target(output)  # before minutes of work, not after them
     record = make_record(
         name, experiment.run(budget, progress=True), device=getattr(experiment, "DEVICE", "cpu, 1 thread")
     )

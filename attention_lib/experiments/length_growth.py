@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.attention import attention
+from attention_lib.errors import OptionError
 from attention_lib.experiments.control import chosen, digits, progress_bar, seeded
 from attention_lib.experiments.peak_memory import peak_memory
 from attention_lib.experiments.stopwatch import interleaved
@@ -148,10 +149,13 @@ def run(
         A :class:`LengthGrowth`.
 
     Raises:
-        OptionError: Another budget.
+        OptionError: Another budget, or a way that is not one of ``WAYS``.
     """
     plan = chosen(BUDGETS, budget)
     seeds = [0] if seeds is None else list(seeds)
+    unknown = [name for name in ways or () if name not in WAYS]
+    if unknown:
+        raise OptionError(f"ways has {unknown[0]!r}; choose from {', '.join(WAYS)}")
     lengths = {name: plan.lengths[name] for name in (WAYS if ways is None else ways)}
     milliseconds: dict[str, list[float]] = {name: [] for name in lengths}
     peaks: dict[str, list[int]] = {name: [] for name in lengths}

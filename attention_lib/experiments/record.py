@@ -77,14 +77,29 @@ def check_target(path: Path) -> None:
         raise OptionError(f"cannot write {path}: it is a folder; name a file in it")
 
 
+def check_record_target(path: Path) -> None:
+    """Raise OptionError unless a file can be written there that is new, or a record to be replaced."""
+    check_target(path)
+    if path.exists() and not _is_record(path):
+        raise OptionError(f"cannot write {path}: it exists and is no record of an experiment; name a new file")
+
+
+def _is_record(path: Path) -> bool:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(fields, dict) and {"name", "budget", "result"} <= fields.keys()
+
+
 def write_record(record: Record, path: Path | str) -> Path:
     """Write the record as json, one short list a line.
 
     Raises:
-        OptionError: The folder of ``path`` does not exist.
+        OptionError: The folder of ``path`` does not exist, or ``path`` is a file that holds something else.
     """
     path = Path(path)
-    check_target(path)
+    check_record_target(path)
     text = json.dumps(dataclasses.asdict(record), indent=1, allow_nan=False)
     flat = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda inner: f"[{' '.join(inner[1].split())}]", text)
     path.write_text(flat + "\n", encoding="utf-8")

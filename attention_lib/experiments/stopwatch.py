@@ -28,7 +28,15 @@ def threads(number: int) -> Iterator[None]:
 
 
 def seconds_of(call: Call, calls: int = 1, device: torch.device | str = "cpu") -> float:
-    """Seconds for one of ``calls`` calls: of this process on all processors, or on a GPU by its own events.
+    """Seconds for one of ``calls`` calls.
+
+    Args:
+        call: Function without arguments.
+        calls: How many are measured together, 1 or more.
+        device: Where they run.
+
+    Returns:
+        On the CPU the process's seconds on all its processors; on a GPU the time between two of its own events.
 
     Example:
         >>> seconds_of(lambda: sum(range(1000)), calls=3) > 0
@@ -54,7 +62,12 @@ def _seconds_on_gpu(call: Call, calls: int) -> float:
 
 
 def calls_for(call: Call, least: float, device: torch.device | str = "cpu") -> int:
-    """How many calls take at least ``least`` seconds together; a shorter stretch would measure the clock."""
+    """How many calls take at least ``least`` seconds together; a shorter stretch would measure the clock.
+
+    Example:
+        >>> calls_for(lambda: None, least=0.0)
+        1
+    """
     return max(1, math.ceil(least / max(seconds_of(call, 1, device), 1e-7)))
 
 
@@ -83,6 +96,11 @@ def interleaved(
 
     Returns:
         name -> seconds of one call, one number a round.
+
+    Example:
+        >>> taken = interleaved({"sum": lambda: sum(range(9)), "max": lambda: max(range(9))}, 3, least=0.0)
+        >>> {name: len(seconds) for name, seconds in taken.items()}
+        {'sum': 3, 'max': 3}
     """
     names = list(calls)
     times = {name: (repeats or {}).get(name) or calls_for(calls[name], least, device) for name in names}

@@ -6,7 +6,7 @@ the page and the chapter show the same model on every machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -74,13 +74,7 @@ class TinyInduction:
 
     def model(self) -> LanguageModel:
         """The recorded model, rounded, ready to run."""
-        model = new_model()
-        state = {}
-        for name, tensor in model.state_dict().items():
-            rows = torch.tensor(self.parameters[name]).float() * torch.tensor(self.scales[name])[:, None]
-            state[name] = rows.reshape(tensor.shape)
-        model.load_state_dict(state)
-        return model.eval().requires_grad_(False)
+        return _from_bytes(self.parameters, self.scales)
 
 
 RESULT = TinyInduction
@@ -109,6 +103,20 @@ def _to_bytes(tensor: Tensor) -> tuple[list[list[int]], list[float]]:
     return whole.tolist(), scales
 
 
+def _from_bytes(parameters: dict[str, list[list[int]]], scales: dict[str, list[float]]) -> LanguageModel:
+    model = new_model()
+    state = {}
+    for name, tensor in model.state_dict().items():
+        rows = torch.tensor(parameters[name]).float() * torch.tensor(scales[name])[:, None]
+        state[name] = rows.reshape(tensor.shape)
+    model.load_state_dict(state)
+    return model.eval().requires_grad_(False)
+
+
+def _shares(model: LanguageModel) -> list[float]:
+    return digits([foretold(model, half) for half in TEST], 4)
+
+
 @torch.no_grad()
 def _moved(model: LanguageModel, rounded: LanguageModel) -> tuple[float, float]:
     """How far a logit moves at most, and how large logits are, on letters that no training has seen."""
@@ -134,24 +142,21 @@ def run(budget: str = "smoke", *, seeds: list[int] | None = None, progress: bool
     plan = chosen(BUDGETS, budget)
     seeds = list(range(plan.seeds)) if seeds is None else list(seeds)
     models = [train_tiny(seed, plan.steps) for seed in progress_bar(seeds, "tiny_induction", show=progress)]
-    right = [digits([foretold(model, half) for half in TEST], 4) for model in models]
     parts = {name: _to_bytes(tensor) for name, tensor in models[0].state_dict().items()}
     parameters = {name: whole for name, (whole, _) in parts.items()}
     scales = {name: scale for name, (_, scale) in parts.items()}
-    plain = TinyInduction(
-        budget,
-        seeds,
-        list(TEST),
-        plan.steps,
-        right,
-        [digits(looks(m), 4) for m in models],
-        [],
-        0.0,
-        0.0,
-        parameters,
-        scales,
+    small = _from_bytes(parameters, scales)
+    moved, largest = digits(list(_moved(models[0], small)), 4)
+    return TinyInduction(
+        budget=budget,
+        seeds=seeds,
+        halves=list(TEST),
+        steps=plan.steps,
+        right=[_shares(model) for model in models],
+        looks=[digits(looks(model), 4) for model in models],
+        rounded=_shares(small),
+        moved=moved,
+        largest=largest,
+        parameters=parameters,
+        scales=scales,
     )
-    small = plain.model()
-    moved, largest = _moved(models[0], small)
-    rounded = digits([foretold(small, half) for half in TEST], 4)
-    return replace(plain, rounded=rounded, moved=digits(moved, 4), largest=digits(largest, 4))

@@ -6,6 +6,7 @@ import copy
 
 import torch
 
+from attention_lib.arguments import check_instance
 from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 from attention_lib.layers.multi_head import MultiHeadAttention
@@ -26,7 +27,7 @@ def without_head(layer: MultiHeadAttention, head: int) -> MultiHeadAttention:
         The copy.
 
     Raises:
-        OptionError: There is no such head.
+        OptionError: ``layer`` is of another class, or has no such head.
 
     Example:
         >>> layer = without_head(MultiHeadAttention(4, 2), 1)
@@ -35,6 +36,7 @@ def without_head(layer: MultiHeadAttention, head: int) -> MultiHeadAttention:
 
     Source: Michel, Levy, Neubig (2019), Are Sixteen Heads Really Better than One?
     """
+    check_instance("layer", layer, MultiHeadAttention, "MultiHeadAttention(d_model=8, num_heads=2)")
     if not is_whole(head) or not 0 <= head < layer.num_heads:
         raise OptionError(
             f"head={head!r} must be from 0 to {layer.num_heads - 1}; the layer has {layer.num_heads} heads"

@@ -7,7 +7,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from attention_lib.arguments import check_weights_fit, check_whole
 from attention_lib.attention import AttentionOutput
+from attention_lib.axes import check_tensor
 from attention_lib.errors import ShapeError
 from attention_lib.shapes import Bool, Float
 from attention_lib.steps.softmax import masked_softmax
@@ -41,6 +43,7 @@ class AdditiveScores(nn.Module):
 
     def __init__(self, d_query: int, d_key: int, d_hidden: int) -> None:
         super().__init__()
+        check_whole(d_query=d_query, d_key=d_key, d_hidden=d_hidden)
         self.w_q = nn.Linear(d_query, d_hidden, bias=False)
         self.w_k = nn.Linear(d_key, d_hidden, bias=False)
         self.v = nn.Parameter(torch.empty(d_hidden).uniform_(-1, 1) / math.sqrt(d_hidden))
@@ -58,14 +61,14 @@ class AdditiveScores(nn.Module):
             ``(..., L, S)``.
 
         Raises:
-            ShapeError: A width is not the one this module was built with.
+            ShapeError: A width, dtype or device is not that of this module.
         """
-        _check_width("query", "d_query", query, self.w_q.in_features)
+        _check_input("query", "d_query", query, self.w_q)
         return self.from_projected(query, self.project_keys(key))
 
     def project_keys(self, key: Float[Tensor, "... S d_key"]) -> Float[Tensor, "... S d_hidden"]:
         """The keys' half of the network; a decoder computes it once for all its queries."""
-        _check_width("key", "d_key", key, self.w_k.in_features)
+        _check_input("key", "d_key", key, self.w_k)
         return self.w_k(key)
 
     def from_projected(
@@ -102,9 +105,14 @@ def additive_attention(
     return AttentionOutput(weighted_sum(weights, value), weights)
 
 
-def _check_width(name: str, axis: str, tensor: Tensor, width: int) -> None:
+def _check_input(name: str, axis: str, tensor: Tensor, projection: nn.Linear) -> None:
+    check_tensor(name, tensor)
+    width = projection.in_features
+    if tensor.ndim < 2:
+        raise ShapeError(f"{name} has shape {tuple(tensor.shape)}; it needs two axes or more, (..., length, {width})")
     if tensor.shape[-1] != width:
         raise ShapeError(
             f"axis {axis} is {tensor.shape[-1]} in {name} but {width} in AdditiveScores; shape {tuple(tensor.shape)}; "
             f"build it with {axis}={tensor.shape[-1]}"
         )
+    check_weights_fit(name, tensor, projection.weight)

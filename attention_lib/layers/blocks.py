@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from attention_lib.arguments import check_weights_fit
 from attention_lib.attention import AttentionOutput
 from attention_lib.layers.cache import KVCache
 from attention_lib.layers.feed_forward import FeedForward
-from attention_lib.layers.multi_head import MultiHeadAttention
+from attention_lib.layers.multi_head import MultiHeadAttention, check_input
 from attention_lib.layers.torch_layers import copy_layer
 from attention_lib.shapes import Bool, Float
 
@@ -73,7 +74,7 @@ class EncoderLayer(nn.Module):
         eps: float = 1e-5,
     ) -> None:
         super().__init__()
-        self.norm_first = norm_first
+        self.d_model, self.norm_first = d_model, norm_first
         self.attention = MultiHeadAttention(d_model, num_heads, dropout_p=dropout_p)
         self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout_p=dropout_p)
         self.norm_1, self.norm_2 = nn.LayerNorm(d_model, eps=eps), nn.LayerNorm(d_model, eps=eps)
@@ -105,6 +106,8 @@ class EncoderLayer(nn.Module):
         Raises:
             ShapeError, MaskError, OptionError: As in ``MultiHeadAttention``.
         """
+        check_input("x", x, "d_model", self.d_model)
+        check_weights_fit("x", x, getattr(self.norm_1, "weight", None))  # a norm may be taken out
         weights = None
 
         def attend(x: Tensor) -> Tensor:
@@ -169,7 +172,7 @@ class DecoderLayer(nn.Module):
         eps: float = 1e-5,
     ) -> None:
         super().__init__()
-        self.norm_first = norm_first
+        self.d_model, self.norm_first = d_model, norm_first
         self.attention = MultiHeadAttention(d_model, num_heads, dropout_p=dropout_p)
         self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout_p=dropout_p)
         self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout_p=dropout_p)
@@ -204,6 +207,10 @@ class DecoderLayer(nn.Module):
         Raises:
             ShapeError, MaskError, OptionError: As in ``MultiHeadAttention``.
         """
+        check_input("x", x, "d_model", self.d_model)
+        check_input("memory", memory, "d_model", self.d_model)
+        check_weights_fit("x", x, getattr(self.norm_1, "weight", None))  # a norm may be taken out
+        check_weights_fit("memory", memory, getattr(self.norm_2, "weight", None))
         weights = memory_weights = None
 
         def attend(x: Tensor) -> Tensor:

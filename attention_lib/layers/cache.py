@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_lib.arguments import check_instance
+from attention_lib.axes import check_tensor
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float
 
@@ -54,6 +56,8 @@ class KVCache:
             ShapeError: Not four axes, key and value of different B, H_kv or length, or batch, heads, width, dtype or
                 device differ from what the cache holds.
         """
+        check_tensor("key", key)
+        check_tensor("value", value)
         if key.ndim != 4 or key.shape[:-1] != value.shape[:-1]:
             raise ShapeError(
                 f"the new key and value have shapes {tuple(key.shape)} and {tuple(value.shape)}; the cache takes "
@@ -95,10 +99,11 @@ def check_cache(cache: KVCache | None, other: Tensor | None, *, causal: bool) ->
     """Check that a call with a cache is causal self-attention.
 
     Raises:
-        OptionError: ``other``, a key or value, was given too, or the call is not causal.
+        OptionError: ``cache`` is none, ``other``, a key or value, was given too, or the call is not causal.
     """
     if cache is None:
         return
+    check_instance("cache", cache, KVCache, "KVCache()")
     if other is not None:
         raise OptionError(
             "cache is for self-attention, where the keys grow; leave key and value out, or leave cache out"

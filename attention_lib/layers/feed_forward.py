@@ -7,7 +7,8 @@ from collections.abc import Callable
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu
 
-from attention_lib.axes import check_dropout
+from attention_lib.arguments import check_weights_fit, check_whole
+from attention_lib.axes import check_dropout, check_tensor
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float
 
@@ -28,7 +29,7 @@ class FeedForward(nn.Module):
         dropout_p: Probability, in [0, 1), of dropping an entry while training.
 
     Raises:
-        OptionError: Another activation, or ``dropout_p`` out of range.
+        OptionError: A width that is not a whole number, 1 or more, another activation, or ``dropout_p`` out of range.
 
     Example:
         With both matrices 1 and no biases: relu(3) = 3, relu(-2) = 0.
@@ -46,7 +47,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, *, activation: str = "relu", dropout_p: float = 0.0) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
+        check_whole(d_model=d_model, d_ff=d_ff)
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise OptionError(f"activation={activation!r} is not known; choose one of: {', '.join(ACTIVATIONS)}")
         check_dropout(dropout_p, what="an entry")
         self.activation = activation
@@ -64,13 +66,15 @@ class FeedForward(nn.Module):
             ``(..., d_model)``.
 
         Raises:
-            ShapeError: The last axis of ``x`` is not ``d_model``.
+            ShapeError: The last axis of ``x`` is not ``d_model``, or its dtype or device is not the layer's.
         """
-        if x.shape[-1] != self.w_1.in_features:
+        check_tensor("x", x)
+        if x.ndim == 0 or x.shape[-1] != self.w_1.in_features:
             raise ShapeError(
-                f"axis d_model is {x.shape[-1]} in x but {self.w_1.in_features} in this layer; shape {tuple(x.shape)}; "
-                f"build the layer with d_model={x.shape[-1]}"
+                f"axis d_model is {x.shape[-1] if x.ndim else 'not'} in x but {self.w_1.in_features} in this layer; "
+                f"shape {tuple(x.shape)}; build the layer with d_model={x.shape[-1] if x.ndim else '...'}"
             )
+        check_weights_fit("x", x, self.w_1.weight)
         hidden = ACTIVATIONS[self.activation](self.w_1(x))  # (..., d_ff)
         return self.w_2(self.dropout(hidden))  # (..., d_model)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from attention_lib.arguments import check_weights_fit, check_whole
 from attention_lib.attention import AttentionOutput, attention
 from attention_lib.axes import check_dropout, check_tensor, check_window, is_whole
 from attention_lib.errors import MaskError, OptionError, ShapeError
@@ -12,9 +13,9 @@ from attention_lib.layers.cache import KVCache, check_cache
 from attention_lib.layers.torch_mha import Projections, check_copied_module, copy_from_torch, copy_to_torch
 from attention_lib.shapes import Bool, Float
 from attention_lib.steps.heads import check_num_heads, merge_heads, split_heads
-from attention_lib.steps.masks import check_mask
+from attention_lib.steps.mask_checks import check_mask
 
-__all__ = ["MultiHeadAttention"]
+__all__ = ["MultiHeadAttention", "check_input"]
 
 FROM_KEYS = 512  # fewer fit into a cache as they lie, beside those of the other heads
 
@@ -36,7 +37,8 @@ class MultiHeadAttention(nn.Module):
         dropout_p: Probability of dropping a weight while training.
 
     Raises:
-        OptionError: A head count does not divide what it must, or ``dropout_p`` is outside [0, 1).
+        OptionError: A head count does not divide what it must, a width is not a whole number, or
+            ``dropout_p`` is outside [0, 1).
 
     Example:
         >>> import torch
@@ -69,6 +71,8 @@ class MultiHeadAttention(nn.Module):
                 f"{[divisor for divisor in range(1, num_heads + 1) if num_heads % divisor == 0]}"
             )
         check_dropout(dropout_p)
+        d_key, d_value = d_model if d_key is None else d_key, d_model if d_value is None else d_value
+        check_whole(d_key=d_key, d_value=d_value)
         self.d_model, self.num_heads, self.num_kv_heads, self.dropout_p = (
             d_model,
             num_heads,
@@ -77,8 +81,8 @@ class MultiHeadAttention(nn.Module):
         )
         d_kv = d_model // num_heads * num_kv_heads  # width of all key heads together
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model if d_key is None else d_key, d_kv, bias=bias)
-        self.w_v = nn.Linear(d_model if d_value is None else d_value, d_kv, bias=bias)
+        self.w_k = nn.Linear(d_key, d_kv, bias=bias)
+        self.w_v = nn.Linear(d_value, d_kv, bias=bias)
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
         self.reset_parameters()
 
@@ -118,7 +122,7 @@ class MultiHeadAttention(nn.Module):
             ``AttentionOutput``: output ``(B, L, d_model)``, weights ``(B, H, L, S)`` or None.
 
         Raises:
-            ShapeError: An input has the wrong rank, width, batch size or length.
+            ShapeError: An input has the wrong rank, width, batch size, length, dtype or device.
             MaskError: The mask has three axes (batch or heads?), or does not fit ``(B, H, L, S)``.
             OptionError: ``cache`` with cross-attention or without ``causal=True``; ``window`` out of range.
         """
@@ -201,15 +205,23 @@ class MultiHeadAttention(nn.Module):
         return self.w_q, self.w_k, self.w_v, self.w_o
 
     def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
-        _check_width("query", query, "d_model", self.w_q.in_features)
-        _check_width("key", key, "d_key", self.w_k.in_features)
-        _check_width("value", value, "d_value", self.w_v.in_features)
+        check_input("query", query, "d_model", self.w_q.in_features)
+        check_input("key", key, "d_key", self.w_k.in_features)
+        check_input("value", value, "d_value", self.w_v.in_features)
         _check_same_size("B", 0, query=query, key=key)
         _check_same_size("B", 0, key=key, value=value)
         _check_same_size("S", 1, key=key, value=value)
+        check_weights_fit("query", query, self.w_q.weight)
+        check_weights_fit("key", key, self.w_k.weight)
+        check_weights_fit("value", value, self.w_v.weight)
 
 
-def _check_width(name: str, tensor: Tensor, axis: str, width: int) -> None:
+def check_input(name: str, tensor: Tensor, axis: str, width: int) -> None:
+    """Check that a layer's input is ``(B, length, width)``, of the layer's width.
+
+    Raises:
+        ShapeError: It is not; the message names the axis ``axis`` of the input ``name``.
+    """
     check_tensor(name, tensor)
     if tensor.ndim != 3:
         raise ShapeError(

@@ -8,7 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from attention_lib.axes import is_whole
+from attention_lib.arguments import check_number, check_whole
+from attention_lib.axes import check_tensor, is_whole
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float
 
@@ -40,9 +41,8 @@ def position_angles(length: int, width: int, *, offset: int = 0, base: float = 1
     Source: Vaswani et al. (2017), section 3.5; Su et al. (2021), RoFormer, equation 15.
     """
     _check_width(width)
-    for name, number, least in (("length", length, 0), ("offset", offset, 0), ("base", base, 1)):
-        if number < least:
-            raise OptionError(f"{name}={number!r} must be {least} or more")
+    check_whole(0, length=length, offset=offset)
+    check_number(1, base=base)
     positions = torch.arange(offset, offset + length, dtype=torch.float64)
     pairs = torch.arange(0, width, 2, dtype=torch.float64)
     return positions[:, None] / base ** (pairs / width)  # (L, width / 2)
@@ -137,10 +137,11 @@ class SinusoidalPositions(nn.Module):
         Raises:
             ShapeError: The last axis of ``x`` is not ``d_model``.
         """
-        if x.shape[-1] != self.d_model:
+        check_tensor("x", x)
+        if x.ndim < 2 or x.shape[-1] != self.d_model:
             raise ShapeError(
-                f"axis d_model is {x.shape[-1]} in x but {self.d_model} in SinusoidalPositions; "
-                f"shape {tuple(x.shape)}; build it with d_model={x.shape[-1]}"
+                f"axis d_model is {x.shape[-1] if x.ndim else 0} in x but {self.d_model} in SinusoidalPositions; "
+                f"shape {tuple(x.shape)}; it reads (B, L, {self.d_model}): build it for another width with d_model=..."
             )
         return x + sinusoidal_table(x.shape[-2], self.d_model, offset=offset, base=self.base).to(x)
 
@@ -192,10 +193,11 @@ class RotaryPositions(nn.Module):
             ShapeError: The width is not ``d_head``, or query and key cover different numbers of positions.
         """
         for name, x in (("query", query), ("key", key)):
-            if x.shape[-1] != self.d_head:
+            check_tensor(name, x)
+            if x.ndim < 2 or x.shape[-1] != self.d_head:
                 raise ShapeError(
-                    f"axis d_head is {x.shape[-1]} in {name} but {self.d_head} in RotaryPositions; "
-                    f"shape {tuple(x.shape)}; build it with d_head={x.shape[-1]}"
+                    f"axis d_head is {x.shape[-1] if x.ndim else 0} in {name} but {self.d_head} in RotaryPositions; "
+                    f"shape {tuple(x.shape)}; it reads (B, H, L, {self.d_head}): build it for another with d_head=..."
                 )
         if query.shape[-2] != key.shape[-2]:
             raise ShapeError(

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_lib.arguments import check_weights_fit
+from attention_lib.axes import check_tensor
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.layers.recurrent_cells import Cell, GRUCell, LSTMCell, RNNCell
 from attention_lib.shapes import Float
@@ -42,6 +44,7 @@ class _Recurrent(nn.Module):
             ShapeError: ``x`` has another number of axes, another width, or no position.
         """
         _check_sequence(x, self.cell.d_in)
+        check_weights_fit("x", x, self.cell.weight_ih)
         state = self.cell.first_state(x) if state is None else state
         outputs = []
         for position in range(x.shape[1]):
@@ -115,6 +118,7 @@ class LSTM(_Recurrent):
 
 
 def _check_sequence(x: Tensor, d_in: int) -> None:
+    check_tensor("x", x)
     if x.ndim != 3:
         raise ShapeError(f"x has {x.ndim} axes, shape {tuple(x.shape)}; a recurrent layer reads (B, L, d_in={d_in})")
     if x.shape[2] != d_in:

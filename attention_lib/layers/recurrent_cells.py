@@ -11,6 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from attention_lib.arguments import check_number
 from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 from attention_lib.shapes import Float
@@ -136,7 +137,7 @@ class LSTMCell(Cell):
             near 0, where the gate is about one half.
 
     Raises:
-        OptionError: A width that is not a whole number, 1 or more.
+        OptionError: A width that is not a whole number, 1 or more, or ``forget_bias`` is no number.
 
     Example:
         With every parameter 0 all gates are one half and the candidate is 0: c is halved.
@@ -156,6 +157,7 @@ class LSTMCell(Cell):
     def __init__(self, d_in: int, d_state: int, *, forget_bias: float | None = None) -> None:
         super().__init__(d_in, d_state)
         if forget_bias is not None:
+            check_number(forget_bias=forget_bias)
             forget = slice(d_state, 2 * d_state)  # torch's order of the blocks: i, f, g, o
             with torch.no_grad():
                 self.bias_ih[forget] = forget_bias

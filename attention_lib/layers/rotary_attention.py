@@ -11,7 +11,7 @@ from attention_lib.layers.cache import KVCache, check_cache
 from attention_lib.layers.positions import RotaryPositions
 from attention_lib.shapes import Bool, Float
 from attention_lib.steps.heads import check_num_heads, merge_heads, split_heads
-from attention_lib.steps.masks import check_mask
+from attention_lib.steps.mask_checks import check_mask
 
 __all__ = ["RotarySelfAttention"]
 

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from attention_lib.arguments import check_instance
 from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 from attention_lib.layers.blocks import DecoderLayer, EncoderLayer
 from attention_lib.layers.cache import KVCache
 from attention_lib.shapes import Bool, Float
 
-__all__ = ["DecoderStack", "EncoderStack", "LayerSpec", "StackOutput"]
+__all__ = ["DecoderStack", "EncoderStack", "LayerSpec", "StackOutput", "check_spec"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class EncoderStack(nn.Module):
     def __init__(self, num_layers: int, spec: LayerSpec) -> None:
         super().__init__()
         _check_layers(num_layers)
+        check_spec(spec)
         self.layers = nn.ModuleList(spec.encoder_layer() for _ in range(num_layers))
         self.norm = spec.final_norm()
 
@@ -133,6 +135,7 @@ class DecoderStack(nn.Module):
     def __init__(self, num_layers: int, spec: LayerSpec) -> None:
         super().__init__()
         _check_layers(num_layers)
+        check_spec(spec)
         self.layers = nn.ModuleList(spec.decoder_layer() for _ in range(num_layers))
         self.norm = spec.final_norm()
 
@@ -163,12 +166,23 @@ class DecoderStack(nn.Module):
         return StackOutput(self.norm(x), *((own, of_memory) if need_weights else ()))
 
 
+def check_spec(spec: LayerSpec) -> None:
+    """Check that a model was told what its layers are like.
+
+    Raises:
+        OptionError: ``spec`` is of another class.
+    """
+    check_instance("spec", spec, LayerSpec, "LayerSpec(d_model=32, num_heads=4)")
+
+
 def _check_layers(num_layers: int) -> None:
     if not is_whole(num_layers) or num_layers < 1:
         raise OptionError(f"num_layers={num_layers!r} must be a whole number, 1 or more")
 
 
 def _with_caches(layers: nn.ModuleList, caches: Sequence[KVCache] | None) -> list[tuple[nn.Module, KVCache | None]]:
+    if caches is not None:
+        check_instance("caches", caches, Sequence, f"[KVCache() for _ in range({len(layers)})]")
     if caches is not None and len(caches) != len(layers):
         raise OptionError(
             f"there are {len(caches)} caches for {len(layers)} layers; "

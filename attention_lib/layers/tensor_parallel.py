@@ -33,8 +33,8 @@ def parallelize_heads(module: nn.Module, mesh: DeviceMesh | None = None) -> nn.M
         is given for those heads alone. Dropout draws from each process's own generator: seed them differently.
 
     Raises:
-        OptionError: There is no process group, no ``MultiHeadAttention``, or a number of heads that does not divide
-            evenly.
+        OptionError: There is no process group, no ``MultiHeadAttention``, a mesh of several axes, or a number of
+            heads that does not divide evenly.
 
     Example:
         >>> parallelize_heads(MultiHeadAttention(8, 2))
@@ -54,6 +54,10 @@ def parallelize_heads(module: nn.Module, mesh: DeviceMesh | None = None) -> nn.M
     if not layers:
         raise OptionError(f"{type(module).__name__} contains no MultiHeadAttention whose heads could be shared out")
     mesh = _all_processes(layers[0]) if mesh is None else mesh
+    if mesh.ndim != 1:
+        raise OptionError(
+            f"mesh has {mesh.ndim} axes, and heads are shared out along one; pass one of them: mesh[name]"
+        )
     for layer in layers:
         _check_divides(layer, mesh.size())
     for layer in layers:
@@ -62,6 +66,7 @@ def parallelize_heads(module: nn.Module, mesh: DeviceMesh | None = None) -> nn.M
 
 
 def _parallelize(layer: MultiHeadAttention, mesh: DeviceMesh) -> None:
+    # Here and not above: a torch built without distributed has no such module, and nobody else should wait for it.
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
     plan = {"w_q": ColwiseParallel(), "w_k": ColwiseParallel(), "w_v": ColwiseParallel(), "w_o": RowwiseParallel()}

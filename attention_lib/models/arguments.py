@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
-from attention_lib.axes import is_whole
+from attention_lib.arguments import check_whole
+from attention_lib.axes import check_tensor
 from attention_lib.errors import OptionError, ShapeError
 
 __all__ = ["check_count", "check_lengths", "check_tokens"]
 
 
-def check_count(least: int = 1, /, **counts: int) -> None:
-    """Check that every named count is a whole number, ``least`` or more.
-
-    Raises:
-        OptionError: Names the first one that is not.
-
-    Example:
-        >>> check_count(symbols=3)
-        >>> check_count(2, symbols=1)
-        Traceback (most recent call last):
-        attention_lib.errors.OptionError: symbols=1 must be a whole number, 2 or more
-    """
-    for name, count in counts.items():
-        if not is_whole(count) or count < least:
-            raise OptionError(f"{name}={count!r} must be a whole number, {least} or more")
+check_count = check_whole
 
 
 def check_tokens(name: str, tokens: Tensor, symbols: int) -> None:
@@ -38,10 +26,11 @@ def check_tokens(name: str, tokens: Tensor, symbols: int) -> None:
         >>> import torch
         >>> check_tokens("tokens", torch.tensor([[0, 2]]), symbols=3)
     """
-    if tokens.ndim != 2 or tokens.is_floating_point():
+    check_tensor(name, tokens)
+    if tokens.ndim != 2 or tokens.dtype not in (torch.int64, torch.int32):
         raise ShapeError(
             f"{name} has shape {tuple(tokens.shape)} and dtype {tokens.dtype}; a model reads whole numbers (B, L): "
-            f"{name}[None] for one sequence"
+            f"{name}[None] for one sequence, {name}.long() for another dtype"
         )
     if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < symbols:
         raise OptionError(
@@ -63,6 +52,7 @@ def check_lengths(lengths: Tensor | None, tokens: Tensor) -> None:
     """
     if lengths is None:
         return
+    check_tensor("lengths", lengths)
     if tuple(lengths.shape) != (tokens.shape[0],):
         raise ShapeError(
             f"lengths has shape {tuple(lengths.shape)} but the tokens have shape {tuple(tokens.shape)}; "

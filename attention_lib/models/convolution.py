@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from attention_lib.arguments import check_weights_fit
+from attention_lib.errors import ShapeError
 from attention_lib.models.arguments import check_count
 from attention_lib.models.language_model import ModelOutput
 from attention_lib.shapes import Float
@@ -21,6 +23,9 @@ class ConvLayer(nn.Module):
         side: Side of the square kernel, odd; the image keeps its size at stride 1.
         stride: 2 halves the image.
 
+    Raises:
+        ShapeError: The images have another number of channels, another dtype or device.
+
     Example:
         >>> ConvLayer(1, 3, 3, stride=2)(torch.zeros(2, 1, 8, 6)).shape
         torch.Size([2, 3, 4, 3])
@@ -33,6 +38,10 @@ class ConvLayer(nn.Module):
         self.norm = nn.LayerNorm(channels_out)
 
     def forward(self, x: Float[Tensor, "B C_in height width"]) -> Float[Tensor, "B C_out height_out width_out"]:
+        check_weights_fit("x", x, self.convolution.weight)
+        channels = self.convolution.in_channels
+        if x.ndim != 4 or x.shape[1] != channels:
+            raise ShapeError(f"x has shape {tuple(x.shape)}; this layer reads images (B, {channels}, height, width)")
         x = self.convolution(x)  # (B, C_out, height, width)
         return nn.functional.silu(self.norm(x.movedim(1, -1)).movedim(-1, 1))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from attention_lib.errors import OptionError
+from attention_lib.arguments import check_generator
+from attention_lib.axes import check_tensor, is_whole
+from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float, Int
 
 __all__ = ["end_after", "next_token"]
@@ -32,7 +34,8 @@ def next_token(
         ``(B,)`` symbols, on the device of ``logits``.
 
     Raises:
-        OptionError: ``temperature`` is negative, or ``top_k`` is not in 1 ... symbols.
+        ShapeError: ``logits`` are not ``(B, symbols)``.
+        OptionError: ``temperature`` is negative or no number, or ``top_k`` is not in 1 ... symbols.
 
     Example:
         >>> next_token(torch.tensor([[0.0, 2.0, 1.0]]))
@@ -40,9 +43,13 @@ def next_token(
 
     Source: top-k sampling: Fan et al. (2018), section 5.4.
     """
-    if not temperature >= 0:
+    check_tensor("logits", logits)
+    if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not temperature >= 0:
         raise OptionError(f"temperature={temperature!r} must be 0 (greedy) or more")
-    if top_k is not None and not 1 <= top_k <= logits.shape[-1]:
+    if logits.ndim != 2 or not logits.is_floating_point():
+        raise ShapeError(f"logits of shape {tuple(logits.shape)}, {logits.dtype}; it takes votes (B, symbols)")
+    check_generator(generator)
+    if top_k is not None and not (is_whole(top_k) and 1 <= top_k <= logits.shape[-1]):
         raise OptionError(f"top_k={top_k!r} must be from 1 to {logits.shape[-1]}, the number of symbols")
     if temperature == 0:
         return logits.argmax(dim=-1)

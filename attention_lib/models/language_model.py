@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_lib.layers.cache import KVCache
-from attention_lib.layers.stacks import EncoderStack, LayerSpec
+from attention_lib.layers.stacks import EncoderStack, LayerSpec, check_spec
 from attention_lib.models.arguments import check_count
 from attention_lib.models.decoding import next_token
 from attention_lib.models.embedding import TokenEmbedding
@@ -59,6 +59,7 @@ class LanguageModel(nn.Module):
         tied: bool = False,
     ) -> None:
         super().__init__()
+        check_spec(spec)
         self.embedding = TokenEmbedding(symbols, spec.d_model, positions=positions, longest=longest)
         self.stack = EncoderStack(num_layers, spec)
         self.vote = nn.Linear(spec.d_model, symbols)

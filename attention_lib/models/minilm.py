@@ -13,7 +13,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from attention_lib.errors import AttentionError, OptionError
-from attention_lib.layers.stacks import EncoderStack, LayerSpec
+from attention_lib.layers.stacks import EncoderStack, LayerSpec, check_spec
 from attention_lib.models.arguments import check_lengths, check_tokens
 from attention_lib.models.safetensors import read_safetensors
 from attention_lib.models.wordpiece import WordPiece
@@ -58,6 +58,7 @@ class MiniLM(nn.Module):
 
     def __init__(self, spec: LayerSpec = SPEC, symbols: int = SYMBOLS, num_layers: int = LAYERS) -> None:
         super().__init__()
+        check_spec(spec)
         self.words = nn.Embedding(symbols, spec.d_model)
         self.positions = nn.Embedding(POSITIONS, spec.d_model)
         self.kinds = nn.Embedding(2, spec.d_model)  # first or second sentence; here always the first

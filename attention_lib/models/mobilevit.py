@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from attention_lib.axes import check_tensor
 from attention_lib.errors import OptionError, ShapeError
-from attention_lib.layers.stacks import EncoderStack, LayerSpec
+from attention_lib.layers.stacks import EncoderStack, LayerSpec, check_spec
 from attention_lib.models.arguments import check_count
 from attention_lib.models.convolution import ConvLayer
 from attention_lib.models.language_model import ModelOutput
@@ -41,6 +42,7 @@ def unfold_patches(x: Float[Tensor, "B C height width"], patch: int) -> Float[Te
     Source: Mehta and Rastegari (2021), MobileViT, section 3.1.
     """
     check_count(patch=patch)
+    check_tensor("x", x)
     if x.ndim != 4:
         raise ShapeError(f"x has shape {tuple(x.shape)}; unfold_patches takes four axes, (B, C, height, width)")
     for name, size in (("height", x.shape[2]), ("width", x.shape[3])):
@@ -70,6 +72,7 @@ def fold_patches(x: Float[Tensor, "B P N C"], patch: int, height: int) -> Float[
     """
     check_count(patch=patch, height=height)
     _check_divisible("height", height, patch)
+    check_tensor("x", x)
     rows = height // patch
     if x.ndim != 4 or x.shape[1] != patch * patch or x.shape[2] % rows:
         raise ShapeError(
@@ -106,6 +109,7 @@ class MobileViTBlock(nn.Module):
 
     def __init__(self, channels: int, spec: LayerSpec, num_layers: int = 2, *, patch: int = 2) -> None:
         super().__init__()
+        check_spec(spec)
         check_count(channels=channels, patch=patch)
         self.patch = patch
         self.near = nn.Sequential(ConvLayer(channels, channels, 3), nn.Conv2d(channels, spec.d_model, 1, bias=False))
@@ -157,6 +161,7 @@ class MobileViTClassifier(nn.Module):
 
     def __init__(self, classes: int, channels: int, spec: LayerSpec, num_layers: int = 2, *, patch: int = 2) -> None:
         super().__init__()
+        check_spec(spec)
         check_count(classes=classes)
         self.stem = ConvLayer(1, channels, 3, stride=2)
         self.block = MobileViTBlock(channels, spec, num_layers, patch=patch)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_lib.errors import ShapeError
-from attention_lib.layers.stacks import EncoderStack, LayerSpec
+from attention_lib.layers.stacks import EncoderStack, LayerSpec, check_spec
 from attention_lib.models.arguments import check_count, check_lengths
 from attention_lib.models.embedding import TokenEmbedding
 from attention_lib.models.language_model import ModelOutput
@@ -46,6 +46,7 @@ class TokenTagger(nn.Module):
         longest: int = 512,
     ) -> None:
         super().__init__()
+        check_spec(spec)
         check_count(answers=answers)
         self.embedding = TokenEmbedding(symbols, spec.d_model, positions=positions, longest=longest)
         self.stack = EncoderStack(num_layers, spec)
@@ -106,6 +107,7 @@ class SequenceClassifier(nn.Module):
 
     def __init__(self, d_in: int, length: int, classes: int, spec: LayerSpec, num_layers: int = 2) -> None:
         super().__init__()
+        check_spec(spec)
         check_count(d_in=d_in, length=length, classes=classes)
         self.project = nn.Linear(d_in, spec.d_model)
         self.positions = nn.Parameter(torch.randn(length, spec.d_model) * 0.5)

@@ -38,7 +38,7 @@ def read_safetensors(path: str | os.PathLike) -> dict[str, Tensor]:
         Name -> tensor, on the CPU; the tensors share one buffer in memory, not the file.
 
     Raises:
-        OptionError: The file is cut off, or no safetensors file, or holds a dtype that is not known here.
+        OptionError: There is no such file, or it is cut off, no safetensors file, or holds a dtype not known here.
 
     Example:
         >>> import tempfile
@@ -52,6 +52,8 @@ def read_safetensors(path: str | os.PathLike) -> dict[str, Tensor]:
 
     Source: the format description of huggingface/safetensors.
     """
+    if not Path(path).is_file():
+        raise OptionError(f"there is no file {Path(path)}; name an existing .safetensors file")
     content = bytearray(Path(path).read_bytes())
     end = 8 + int.from_bytes(content[:8], "little")
     if len(content) < 8 or end > len(content):

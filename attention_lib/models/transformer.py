@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_lib.layers.cache import KVCache
-from attention_lib.layers.stacks import DecoderStack, EncoderStack, LayerSpec
+from attention_lib.layers.stacks import DecoderStack, EncoderStack, LayerSpec, check_spec
 from attention_lib.models.arguments import check_count, check_lengths
 from attention_lib.models.decoding import end_after
 from attention_lib.models.embedding import TokenEmbedding
@@ -73,6 +73,7 @@ class Transformer(nn.Module):
         tied: bool = False,
     ) -> None:
         super().__init__()
+        check_spec(spec)
         self.source_embedding = TokenEmbedding(source_symbols, spec.d_model, positions=positions)
         self.target_embedding = TokenEmbedding(target_symbols, spec.d_model, positions=positions)
         self.encoder = EncoderStack(num_layers, spec)

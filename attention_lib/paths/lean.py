@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_lib.paths.large_pages import new_table
 from attention_lib.shapes import Float
 from attention_lib.steps.masks import as_bias
 
@@ -43,7 +44,7 @@ class _Weights(torch.autograd.Function):
     @staticmethod
     def forward(query: Tensor, key: Tensor, bias: Tensor | None, factor: float) -> Tensor:
         *leading, L, _ = query.shape
-        table = query.new_empty(math.prod(leading), L, key.shape[-2])
+        table = new_table(query, math.prod(leading), L, key.shape[-2])
         flat_query, flat_key = query.reshape(-1, *query.shape[-2:]), key.reshape(-1, *key.shape[-2:])
         torch.baddbmm(table, flat_query, flat_key.transpose(-2, -1), beta=0, alpha=factor, out=table)
         weights = table.view(*leading, L, key.shape[-2])

@@ -10,6 +10,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from attention_lib.paths.fused import fused_attention
 from attention_lib.shapes import Float
@@ -17,11 +18,18 @@ from attention_lib.steps.masks import allowed_by_position, reach_of, restrict
 
 __all__ = ["fits_window", "windowed_attention"]
 
+# A block reads ``block + window`` of the S keys. Measured for 1 and 8 heads, widths of 64, S from 256 to 2,048 against
+# the dense path: forward 1.2 times faster where that is 3/4 of the keys, 1.6 at 1/2, 2.5 to 3 at 1/3, forward and
+# backward 1.1, 1.4, 2.1; below 512 queries the dense path is as fast. Forward it takes 4 to 40 times less memory. With
+# gradients of 8 heads it takes up to twice that of the dense path, but no table: in proportion to S, not to S^2.
+MOST, FROM_QUERIES = 0.75, 512
+
 
 def fits_window(query: Tensor, key: Tensor, mask: Tensor | None, window: int) -> bool:
     """Whether blocks leave out most of the cells, and the mask can be cut with them."""
     L, S = query.shape[-2], key.shape[-2]
-    if L > S or 4 * _block(window) > L or 4 * (_block(window) + window) > S:
+    block, share = _block(window), MOST if L >= FROM_QUERIES else 0.25
+    if L > S or 4 * block > L or block + window > share * S:
         return False
     return mask is None or not mask.requires_grad  # a learned table of biases has n^2 gradients anyway
 
@@ -53,6 +61,8 @@ def windowed_attention(
     """
     L, S, block = query.shape[-2], key.shape[-2], _block(window)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    scale, width = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale, value.shape[-1]
+    query, key, value = _equally_wide(query, key, value)
     query, key, value = (_four_axes(tensor, leading) for tensor in (query, key, value))
     mask = None if mask is None else _four_axes_of_mask(mask, leading, S)
     before, after = reach_of(causal=causal, window=window)
@@ -68,7 +78,7 @@ def windowed_attention(
         )  # fmt: skip
         cut = None if mask is None else mask[..., start:stop, keys] if mask.shape[-2] == L else mask[..., keys]
         parts.append(_blocks(*rows, cut, seen, scale) if start < stop else rows[0].new_empty(0))
-    return torch.cat([part for part in parts if part.numel()], dim=-2).reshape(*leading, L, value.shape[-1])
+    return torch.cat([part for part in parts if part.numel()], dim=-2).reshape(*leading, L, -1)[..., :width]
 
 
 def _blocks(
@@ -96,6 +106,15 @@ def _mask_blocks(mask: Tensor, count: int, block: int, size: int) -> Tensor:
         return mask.unfold(-1, size, block).transpose(-3, -2)  # (B, H, count, 1, size)
     tiles = mask.unflatten(-2, (count, block)).unfold(-1, size, block)  # (B, H, count, block, count, size)
     return tiles.diagonal(dim1=-4, dim2=-2).movedim(-1, -3)
+
+
+def _equally_wide(query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    """Zeros behind the narrower: they change no score, and the kernel that makes no table asks for d_k = d_v.
+
+    Its substitute cannot be compiled for keys that overlap.
+    """
+    width = max(query.shape[-1], value.shape[-1])
+    return [pad(each, (0, width - each.shape[-1])) if each.shape[-1] < width else each for each in (query, key, value)]
 
 
 def _four_axes(tensor: Tensor, leading: tuple[int, ...]) -> Tensor:

@@ -1,1 +1,1 @@
-"""The article's four steps, and the masks and heads around them, as pure functions: one file each."""
+"""The four steps of attention, and the masks and heads around them, as pure functions: one file each."""

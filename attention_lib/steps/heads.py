@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from attention_lib.axes import is_whole
+from attention_lib.axes import check_tensor, is_whole
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.shapes import Float
 
@@ -36,6 +36,7 @@ def split_heads(x: Float[Tensor, "B L d_model"], num_heads: int) -> Float[Tensor
     Source:
         Vaswani et al. (2017), Attention Is All You Need, section 3.2.2.
     """
+    check_tensor("x", x)
     if x.ndim != 3:
         raise ShapeError(f"x has shape {tuple(x.shape)}; split_heads takes three axes, (B, L, d_model)")
     check_num_heads(x.shape[-1], num_heads)
@@ -63,6 +64,7 @@ def merge_heads(x: Float[Tensor, "B H L d_head"]) -> Float[Tensor, "B L d_model"
     Source:
         Vaswani et al. (2017), Attention Is All You Need, section 3.2.2.
     """
+    check_tensor("x", x)
     if x.ndim != 4:
         raise ShapeError(f"x has shape {tuple(x.shape)}; merge_heads takes four axes, (B, H, L, d_head)")
     return x.transpose(1, 2).flatten(2)  # (B, L, d_model)

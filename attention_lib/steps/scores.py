@@ -6,7 +6,7 @@ import math
 
 from torch import Tensor
 
-from attention_lib.axes import check_query_key
+from attention_lib.axes import check_query_key, check_scale
 from attention_lib.shapes import Float
 from attention_lib.steps.precision import saturate, widen
 
@@ -32,6 +32,7 @@ def dot_product_scores(
     Raises:
         ShapeError: d_k, the leading axes, the dtypes or the devices of query and key differ (grouped heads are for
             ``attention``).
+        OptionError: ``scale`` is no number.
 
     Example:
         >>> import torch
@@ -43,6 +44,7 @@ def dot_product_scores(
         Vaswani et al. (2017), Attention Is All You Need, section 3.2.1.
     """
     check_query_key(query, key, grouped=False)
+    check_scale(scale)
     return saturate(scaled_scores(query, key, scale), query.dtype)
 
 

@@ -7,9 +7,10 @@ import math
 import torch
 from torch import Tensor
 
+from attention_lib.axes import check_tensor
 from attention_lib.errors import ShapeError
 from attention_lib.shapes import Bool, Float
-from attention_lib.steps.masks import check_mask
+from attention_lib.steps.mask_checks import check_mask
 from attention_lib.steps.precision import widen
 
 __all__ = ["mask_scores", "masked_softmax", "softmax_or_zero"]
@@ -42,6 +43,7 @@ def masked_softmax(
     Source:
         Vaswani et al. (2017), Attention Is All You Need, sections 3.2.1 and 3.2.3.
     """
+    check_tensor("scores", scores)
     if scores.ndim < 2 or not scores.is_floating_point():
         raise ShapeError(
             f"scores has shape {tuple(scores.shape)} and dtype {scores.dtype}; "

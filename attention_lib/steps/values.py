@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from attention_lib.axes import check_tensor
 from attention_lib.errors import ShapeError
 from attention_lib.shapes import Float
 from attention_lib.steps.precision import widen
@@ -35,6 +36,8 @@ def weighted_sum(weights: Float[Tensor, "... L S"], value: Float[Tensor, "... S 
     Source:
         Vaswani et al. (2017), Attention Is All You Need, equation 1.
     """
+    check_tensor("weights", weights)
+    check_tensor("value", value)
     shapes = f"shapes {tuple(weights.shape)} and {tuple(value.shape)}"
     if weights.ndim < 2 or weights.ndim != value.ndim:
         raise ShapeError(

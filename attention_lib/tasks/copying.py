@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from attention_lib.errors import OptionError
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_whole
 from attention_lib.tasks.pairs import FIRST, PairBatch, pad_pairs
 
 __all__ = ["copy_batch", "reversal_batch"]
@@ -64,6 +64,7 @@ def reversal_batch(
 
 
 def _draw(batch: int, shortest: int, longest: int, symbols: int, generator: torch.Generator) -> list[list[int]]:
+    check_generator(generator)
     check_whole(batch=batch, shortest=shortest, longest=longest)
     check_whole(2, symbols=symbols)
     if shortest > longest:

@@ -8,7 +8,7 @@ import torch
 
 from attention_lib.errors import OptionError
 from attention_lib.tasks.alphabet import Alphabet
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_whole
 from attention_lib.tasks.pairs import PairBatch, pad_pairs
 
 __all__ = ["CHINESE_DATE", "ENGLISH_DATE", "STYLES", "chinese_date", "date_batch", "english_date"]
@@ -83,6 +83,7 @@ def date_batch(batch: int, *, generator: torch.Generator) -> PairBatch:
         >>> ENGLISH_DATE.decode(source[0]), CHINESE_DATE.decode(target[0])
         ('13 Feb 2075', '2075年2月13日')
     """
+    check_generator(generator)
     check_whole(batch=batch)
     days = torch.randint((LAST_DAY - FIRST_DAY).days + 1, (batch,), generator=generator).tolist()
     styles = torch.randint(len(STYLES), (batch,), generator=generator).tolist()

@@ -10,7 +10,7 @@ from torch.nn.functional import affine_grid, grid_sample, pad
 
 from attention_lib.errors import OptionError
 from attention_lib.shapes import Float, Int
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_number, check_whole
 from attention_lib.tasks.glyphs import digit_glyphs
 
 __all__ = ["ImageBatch", "digit_batch"]
@@ -47,8 +47,10 @@ def digit_batch(
         >>> tuple(images.shape), tuple(label.shape)
         ((3, 1, 16, 16), (3,))
     """
+    check_generator(generator)
     check_whole(batch=batch)
     check_whole(8, side=side)
+    check_number(jitter=jitter, noise=noise)
     for name, number in (("jitter", jitter), ("noise", noise)):
         if not number >= 0:
             raise OptionError(f"{name}={number!r} must be 0 or more")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from attention_lib.errors import OptionError
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_number, check_whole
 from attention_lib.tasks.digits import ImageBatch
 from attention_lib.tasks.glyphs import digit_glyphs
 
@@ -37,9 +37,11 @@ def far_corner_batch(
         >>> tuple(images.shape), bool(images[:, :, 9:, :9].any())  # the other two corners are empty
         ((3, 1, 16, 16), False)
     """
+    check_generator(generator)
     check_whole(batch=batch)
     check_whole(14, side=side)
     check_whole(2, kinds=kinds)
+    check_number(noise=noise)
     if kinds > 10 or not noise >= 0:
         raise OptionError(f"kinds={kinds!r} must be at most 10 and noise={noise!r} 0 or more")
     label = torch.randint(2, (batch,), generator=generator)

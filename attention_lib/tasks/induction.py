@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.shapes import Int
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_whole
 
 __all__ = ["InductionBatch", "induction_batch"]
 
@@ -43,6 +43,7 @@ def induction_batch(batch: int, half: int, *, symbols: int = 16, generator: torc
 
     Source: Olsson et al. (2022), In-context Learning and Induction Heads, repeated random tokens.
     """
+    check_generator(generator)
     check_whole(batch=batch)
     check_whole(2, half=half, symbols=symbols)
     if half <= symbols:

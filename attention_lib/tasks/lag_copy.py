@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_lib.errors import OptionError
 from attention_lib.shapes import Int
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_whole
 
 __all__ = ["LagCopyBatch", "lag_copy_batch"]
 
@@ -42,6 +42,7 @@ def lag_copy_batch(batch: int, length: int, *, lag: int, symbols: int = 8, gener
         >>> torch.equal(answer, tokens[:, :3])
         True
     """
+    check_generator(generator)
     check_whole(batch=batch, length=length, lag=lag)
     check_whole(2, symbols=symbols)
     if lag >= length:

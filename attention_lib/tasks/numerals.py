@@ -7,7 +7,7 @@ import torch
 from attention_lib.axes import is_whole
 from attention_lib.errors import OptionError
 from attention_lib.tasks.alphabet import Alphabet
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_whole
 from attention_lib.tasks.pairs import PairBatch, pad_pairs
 
 __all__ = ["ARABIC", "CHINESE", "chinese_numeral", "numeral_batch"]
@@ -74,6 +74,7 @@ def numeral_batch(batch: int, *, most: int = 9999, generator: torch.Generator) -
         >>> chinese_numeral(int(ARABIC.decode(source[0]))) == CHINESE.decode(target[0])
         True
     """
+    check_generator(generator)
     check_whole(batch=batch, most=most)
     chinese_numeral(most)
     lengths = torch.randint(1, len(str(most)) + 1, (batch,), generator=generator).tolist()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.shapes import Int
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_whole
 
 __all__ = ["RecallBatch", "recall_batch"]
 
@@ -44,6 +44,7 @@ def recall_batch(batch: int, length: int, *, symbols: int = 8, generator: torch.
 
     Source: the long-lag tasks of Hochreiter and Schmidhuber (1997), section 5, in their simplest form.
     """
+    check_generator(generator)
     check_whole(batch=batch, length=length)
     check_whole(2, symbols=symbols)
     tokens = torch.randint(symbols, (batch, length), generator=generator)

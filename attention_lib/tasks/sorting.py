@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.shapes import Int
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_whole
 
 __all__ = ["SortBatch", "sort_batch"]
 
@@ -42,6 +42,7 @@ def sort_batch(batch: int, length: int, *, symbols: int = 8, generator: torch.Ge
 
     Source: Karpathy's minGPT trains on the same task (its demo notebook).
     """
+    check_generator(generator)
     check_whole(batch=batch, length=length)
     check_whole(2, symbols=symbols)
     tokens = torch.randint(symbols, (batch, length), generator=generator)

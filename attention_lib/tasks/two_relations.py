@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_lib.errors import OptionError
 from attention_lib.shapes import Int
-from attention_lib.tasks.arguments import check_whole
+from attention_lib.tasks.arguments import check_generator, check_whole
 
 __all__ = ["TwoRelationBatch", "two_relation_batch"]
 
@@ -45,6 +45,7 @@ def two_relation_batch(batch: int, length: int, *, symbols: int = 8, generator: 
         >>> answers[0, 1].tolist() == [tokens[0, 0].item(), tokens[0, 3].item()]
         True
     """
+    check_generator(generator)
     check_whole(batch=batch)
     check_whole(4, length=length)
     check_whole(2, symbols=symbols)

@@ -8,7 +8,8 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from attention_lib.errors import OptionError
+from attention_lib.arguments import check_number
+from attention_lib.errors import OptionError, ShapeError
 from attention_lib.training.schedules import lambda_lr
 
 __all__ = ["History", "train"]
@@ -49,6 +50,7 @@ def train(
         A :class:`History`.
 
     Raises:
+        ShapeError: What ``loss`` returns is not one number in a tensor with a gradient.
         OptionError: ``clip_norm`` is not above 0, or the loss became infinite or NaN; the message names the step.
 
     Example:
@@ -59,6 +61,8 @@ def train(
         >>> history.losses  # 3, then 3 - 0.25 * 6 = 1.5
         [9.0, 2.25]
     """
+    if clip_norm is not None:
+        check_number(clip_norm=clip_norm)
     if clip_norm is not None and not clip_norm > 0:
         raise OptionError(f"clip_norm={clip_norm!r} must be above 0; None leaves the gradients as they are")
     scheduler = None if schedule is None else lambda_lr(optimizer, schedule)
@@ -66,6 +70,7 @@ def train(
     model.train()
     for step, batch in enumerate(_with_bar(batches, progress), start=1):
         value = loss(model, batch)
+        _check_loss(value, step)
         if not torch.isfinite(value):
             raise OptionError(
                 f"the loss is {value.item()} at step {step}, the learning rate {optimizer.param_groups[0]['lr']:g}; "
@@ -81,6 +86,22 @@ def train(
             scheduler.step()
     model.train(was_training)
     return history
+
+
+def _check_loss(value: Tensor, step: int) -> None:
+    if not isinstance(value, Tensor):
+        raise ShapeError(
+            f"loss returned a {type(value).__name__} at step {step}; return the tensor itself, without .item()"
+        )
+    if value.numel() != 1:
+        raise ShapeError(
+            f"loss returned a tensor of shape {tuple(value.shape)} at step {step}, not one number; end with .mean()"
+        )
+    if not value.requires_grad:
+        raise ShapeError(
+            f"loss returned {value.item():g} without a gradient at step {step}; compute it from the model's output, "
+            "without detach() or no_grad()"
+        )
 
 
 def _with_bar(batches: Iterable[Batch], name: str | None) -> Iterable[Batch]:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from attention_lib.axes import check_tensor
 from attention_lib.errors import ShapeError
 from attention_lib.shapes import Float, Int
 
@@ -34,7 +35,7 @@ def token_loss(
         >>> round(token_loss(torch.zeros(2, 3, 8), torch.zeros(2, 3).long()).item(), 4)  # ln 8
         2.0794
     """
-    _check("target", logits.shape[:-1], target, f"logits of shape {tuple(logits.shape)}")
+    _check(logits, target)
     return cross_entropy(logits.flatten(0, -2), target.flatten(), ignore_index=-100 if ignore is None else ignore)
 
 
@@ -50,7 +51,7 @@ def token_accuracy(
         >>> token_accuracy(torch.eye(4)[None], torch.tensor([[0, 1, 2, 0]]))
         0.75
     """
-    _check("target", logits.shape[:-1], target, f"logits of shape {tuple(logits.shape)}")
+    _check(logits, target)
     counts = torch.ones_like(target, dtype=torch.bool) if ignore is None else target != ignore
     return (logits.argmax(dim=-1) == target)[counts].double().mean().item()
 
@@ -62,6 +63,8 @@ def exact_match(written: Int[Tensor, "B T"], target: Int[Tensor, "B T_target"], 
         >>> exact_match(torch.tensor([[5, 2, 0], [5, 6, 2]]), torch.tensor([[5, 2], [5, 2]]))
         0.5
     """
+    check_tensor("written", written)
+    check_tensor("target", target)
     if written.ndim != 2 or target.ndim != 2 or written.shape[0] != target.shape[0]:
         raise ShapeError(
             f"written has shape {tuple(written.shape)} but target {tuple(target.shape)}; both are (B, length), equal B"
@@ -71,6 +74,13 @@ def exact_match(written: Int[Tensor, "B T"], target: Int[Tensor, "B T_target"], 
     return torch.eq(*pairs).all(dim=1).double().mean().item()
 
 
-def _check(name: str, expected: torch.Size, tensor: Tensor, beside: str) -> None:
-    if tensor.shape != expected:
-        raise ShapeError(f"{name} has shape {tuple(tensor.shape)} beside {beside}; it must be {tuple(expected)}")
+def _check(logits: Tensor, target: Tensor) -> None:
+    check_tensor("logits", logits)
+    check_tensor("target", target)
+    if logits.ndim < 2 or target.shape != logits.shape[:-1]:
+        raise ShapeError(
+            f"target has shape {tuple(target.shape)} beside logits of shape {tuple(logits.shape)}; it must be "
+            f"{tuple(logits.shape[:-1])}, one right symbol for each row of votes"
+        )
+    if target.dtype != torch.int64:
+        raise ShapeError(f"target has dtype {target.dtype}; it holds the numbers of symbols: target.long()")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
+from attention_lib.arguments import check_number
 from attention_lib.errors import OptionError
 
 __all__ = ["lambda_lr", "vaswani", "warmup_constant", "warmup_cosine", "warmup_inverse_sqrt"]
@@ -87,6 +88,7 @@ def warmup_cosine(step: int, *, warmup_steps: int, total_steps: int, floor: floa
     Source: Loshchilov and Hutter (2016), SGDR, equation 5, without restarts.
     """
     _check(step, warmup_steps)
+    check_number(total_steps=total_steps, floor=floor)
     if total_steps <= warmup_steps:
         raise OptionError(f"total_steps={total_steps} must be more than warmup_steps={warmup_steps}")
     if step < warmup_steps:
@@ -118,6 +120,7 @@ def vaswani(step: int, *, d_model: int, warmup_steps: int = 4000) -> float:
     Source: Vaswani et al. (2017), equation 3.
     """
     _check(step, warmup_steps)
+    check_number(d_model=d_model)
     for name, number in (("d_model", d_model), ("warmup_steps", warmup_steps)):
         if number < 1:
             raise OptionError(f"{name}={number!r} must be 1 or more")
@@ -140,6 +143,7 @@ def lambda_lr(optimizer: Optimizer, schedule: Callable[[int], float]) -> LambdaL
 
 
 def _check(step: int, warmup_steps: int) -> None:
+    check_number(step=step, warmup_steps=warmup_steps)
     if step < 1:
         raise OptionError(f"step={step!r} must be 1 or more; the first step is 1")
     if warmup_steps < 0:

@@ -62,6 +62,25 @@ def whole(number: Any, argument: str, least: int, most: int) -> int:
     return int(number)
 
 
+def numbers(tensor: Any, argument: str) -> Tensor:
+    """The tensor on the CPU, detached, in its own dtype.
+
+    Raises:
+        ShapeError: it is neither a tensor nor nested lists of numbers, all of one length.
+
+    Example:
+        >>> numbers("abc", "key")
+        Traceback (most recent call last):
+        attention_lib.errors.ShapeError: key must be a tensor or nested lists of numbers, got str
+    """
+    try:
+        return torch.as_tensor(tensor).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise ShapeError(
+            f"{argument} must be a tensor or nested lists of numbers, got {type(tensor).__name__}"
+        ) from None
+
+
 def finite(tensor: Any, argument: str, shape: tuple[int | None, ...]) -> Tensor:
     """The tensor on the CPU, float32, if it has this shape and only finite numbers.
 
@@ -82,12 +101,7 @@ def finite(tensor: Any, argument: str, shape: tuple[int | None, ...]) -> Tensor:
         Traceback (most recent call last):
         attention_lib.errors.AttentionError: key holds nan at index (0, 1); a figure needs finite numbers
     """
-    try:
-        found = torch.as_tensor(tensor).detach().cpu().to(torch.float32)
-    except (TypeError, ValueError, RuntimeError):
-        raise ShapeError(
-            f"{argument} must be a tensor or nested lists of numbers, got {type(tensor).__name__}"
-        ) from None
+    found = numbers(tensor, argument).to(torch.float32)
     sizes = zip(shape, found.shape, strict=False)
     if found.ndim != len(shape) or any(want not in (None, size) or not size for want, size in sizes):
         wanted = ", ".join("any" if size is None else str(size) for size in shape)

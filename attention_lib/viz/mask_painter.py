@@ -8,7 +8,7 @@ from torch import Tensor
 from attention_lib.errors import MaskError
 from attention_lib.plot.heat_chart import heatmap
 from attention_lib.viz.figure import Figure
-from attention_lib.viz.inputs import texts, whole
+from attention_lib.viz.inputs import numbers, texts, whole
 
 
 def paint_masks(
@@ -40,6 +40,7 @@ def paint_masks(
     Raises:
         OptionError: a number out of range.
         MaskError: a mask that is not boolean, or not `(n, n)`.
+        ShapeError: a mask that is neither a tensor nor nested lists.
 
     Example:
         >>> paint_masks(4, causal=True, length=2)
@@ -71,7 +72,7 @@ def paint_masks(
 
 
 def _checked(mask: Any, n: int) -> Tensor:
-    found = torch.as_tensor(mask).detach().cpu()
+    found = numbers(mask, "mask")
     if found.dtype != torch.bool:
         raise MaskError(f"mask has dtype {found.dtype}, but a mask is boolean, True = may attend; write mask.bool()")
     if tuple(found.shape) != (n, n):

@@ -5,10 +5,11 @@ from typing import Any
 
 import torch
 
+from attention_lib.axes import is_real
 from attention_lib.errors import OptionError
 from attention_lib.plot.vector_chart import vectors
 from attention_lib.viz.figure import Figure
-from attention_lib.viz.inputs import finite, pack, texts, words
+from attention_lib.viz.inputs import finite, numbers, pack, texts, words
 
 
 def move_query(
@@ -49,11 +50,11 @@ def move_query(
     k = finite(keys, "keys", (None, 2))
     if len(k) > 12:
         raise OptionError(f"keys has length {len(k)}, but this figure shows 1 to 12; pass a slice: keys[:12]")
-    q, found = finite(query, "query", (2,)), torch.as_tensor(values)
+    q, found = finite(query, "query", (2,)), numbers(values, "values")
     v = finite(found[:, None] if found.ndim == 1 else found, "values", (len(k), None))
     if v.shape[1] > 2:
-        raise OptionError(f"values has {v.shape[1]} numbers a key, but this figure shows 1 or 2")
-    if not isinstance(temperature, int | float) or not 0.01 <= temperature <= 10:
+        raise OptionError(f"values has {v.shape[1]} numbers a key, but this figure shows 1 or 2: values[:, :2]")
+    if not is_real(temperature) or not 0.01 <= temperature <= 10:
         raise OptionError(f"temperature={temperature!r} must be a number from 0.01 to 10")
     named = words(names, "names", most=12) if names is not None else [f"key {j + 1}" for j in range(len(k))]
     if len(named) != len(k):
@@ -69,4 +70,4 @@ def move_query(
     rows = zip(named, matches.tolist(), weights.tolist(), strict=True)
     table = [["key", "q · k", "weight"], *[(name, f"{match:.3f}", f"{weight:.3f}") for name, match, weight in rows]]
     data = {"names": named, "keys": pack(k), "values": pack(v), "query": pack(q), "dv": v.shape[1]}
-    return Figure("attn-vectors", data | {"temperature": temperature} | texts(question, observe), table, picture)
+    return Figure("attn-vectors", data | {"temperature": float(temperature)} | texts(question, observe), table, picture)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_lib.axes import check_tensor
 from attention_lib.errors import OptionError, ShapeError
 from attention_lib.plot.heat_chart import heatmaps
 from attention_lib.viz.figure import Figure
@@ -27,7 +28,7 @@ def round_weights(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
         The same names and shapes, float32; load them into a model to see what rounding changes.
 
     Raises:
-        ShapeError: a tensor with more than two axes.
+        ShapeError: no tensor, or one with more than two axes.
         AttentionError: NaN or infinity.
 
     Example:
@@ -36,13 +37,14 @@ def round_weights(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """
     rounded = {}
     for name, tensor in parameters.items():
-        whole, scale = _whole(name, tensor)
-        rounded[name] = (whole.float() * scale[:, None]).reshape(tensor.shape)
+        steps, scale = _in_steps(name, tensor)
+        rounded[name] = (steps.float() * scale[:, None]).reshape(tensor.shape)
     return rounded
 
 
-def _whole(name: str, tensor: Tensor) -> tuple[Tensor, Tensor]:
+def _in_steps(name: str, tensor: Tensor) -> tuple[Tensor, Tensor]:
     """Whole numbers from -127 to 127, `(rows, columns)`, and what each row is to be multiplied by."""
+    check_tensor(name, tensor)
     if tensor.ndim not in (1, 2):
         raise ShapeError(f"{name} has shape {tuple(tensor.shape)}, but a page takes parameters of 1 or 2 axes")
     rows = finite(tensor if tensor.ndim == 2 else tensor[None], name, (None, None))
@@ -87,15 +89,15 @@ def run_tiny(
         raise OptionError(f"text={text!r} must be 1 to {longest} of the letters {symbols}")
     row = whole(row, "row", 0, len(text) - 1)
     layers = finite(weights, "weights", (None, len(text), len(text)))
-    parts = [(name, *_whole(name, tensor)) for name, tensor in parameters.items()]
-    packed = np.concatenate([whole.numpy().ravel() for _, whole, _ in parts]).astype(np.int8).tobytes()
+    parts = [(name, *_in_steps(name, tensor)) for name, tensor in parameters.items()]
+    packed = np.concatenate([steps.numpy().ravel() for _, steps, _ in parts]).astype(np.int8).tobytes()
     if len(packed) > MOST:
         raise OptionError(
             f"the parameters take {len(packed)} bytes, but a page carries at most {MOST}; train a smaller model"
         )
     data = {
         "symbols": symbols,
-        "table": [[name, *whole.shape] for name, whole, _ in parts],
+        "table": [[name, *steps.shape] for name, steps, _ in parts],
         "scales": pack(torch.cat([scale for *_, scale in parts])),
         "bytes": base64.b64encode(packed).decode(),
         **{"longest": longest, "text": text, "row": row},

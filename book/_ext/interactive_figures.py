@@ -8,16 +8,16 @@ written to ``_static/figures`` and named at the end of the page, as plain script
 import hashlib
 from pathlib import Path
 
+from bookkit.notebook import INTERACTIVE
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-MARK = """ class="attention-figure" data='"""
 FOLDER = "_static/figures"
 
 
 def _add_scripts(app, pagename: str, templatename: str, context: dict, doctree) -> None:
     body = context.get("body", "")
-    if MARK not in body:
+    if INTERACTIVE not in body:
         return
     from attention_lib.viz.bundle import frame, script
     from attention_lib.viz.figure import tags_in
@@ -36,7 +36,7 @@ def _write(path: Path, text: str) -> None:
 
 
 class RealHeads(SphinxDirective):
-    """``{real-heads}``: heads of the pretrained encoder of chapter 9 on the articles' sentence."""
+    """``{real-heads}``: heads of the pretrained encoder of chapter 9 on the sentence about the tired animal."""
 
     def run(self) -> list[nodes.Node]:
         """Compute the figure. In a book without HTML nothing stands here: the page's drawing says the same."""

@@ -2,14 +2,18 @@
 
 Scripts in a page's head hold up the first picture: here they are deferred, which keeps their order. A folded
 cell says "Show a solution" but is announced as "Toggle hidden content": the announcement goes. The
-entries of a bibliography, which is a list, are its items.
+entries of a bibliography, which is a list, are its items. Names, punctuation and blanks in code have the colour of
+plain code: their spans, a third of a chapter's elements, only cost time.
 """
+
+import re
 
 PAGE_NAME = "DOCUMENTATION_OPTIONS.pagename"
 NOT_ALLOWED = {
     '<summary aria-label="Toggle hidden content">': "<summary>",
     ' role="doc-biblioentry"': ' role="listitem"',
 }
+PLAIN_CODE = re.compile(r'<span class="[npw]">([^<]*)</span>')
 
 
 def _defer_scripts(app, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -24,9 +28,12 @@ def _defer_scripts(app, pagename: str, templatename: str, context: dict, doctree
 
 
 def _repair_body(app, pagename: str, templatename: str, context: dict, doctree) -> None:
+    if "body" not in context:
+        return
+    body = context["body"]
     for wrong, right in NOT_ALLOWED.items():
-        if wrong in context.get("body", ""):
-            context["body"] = context["body"].replace(wrong, right)
+        body = body.replace(wrong, right)
+    context["body"] = PLAIN_CODE.sub(r"\1", body)
 
 
 def setup(app) -> dict:

@@ -6,6 +6,7 @@ published site, which follow the repository (see ``bookkit.book``).
 
 import html
 import re
+import shutil
 from pathlib import Path
 
 from bookkit.book import Book
@@ -80,9 +81,8 @@ def _copy_cards(app, exception) -> None:
     source = book.build / CARDS
     if exception is None and app.builder.format == "html" and source.is_dir():
         target = Path(app.outdir) / "_static" / CARDS
-        target.mkdir(parents=True, exist_ok=True)
-        for path in source.glob("*.png"):
-            (target / path.name).write_bytes(path.read_bytes())
+        shutil.rmtree(target, ignore_errors=True)  # cards of an earlier build would stay for ever
+        shutil.copytree(source, target)
 
 
 def setup(app) -> dict:

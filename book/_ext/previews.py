@@ -7,9 +7,13 @@ first link is pointed at. A script, not JSON: pages opened from the disk may loa
 import json
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
 from bookkit.book import Book
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
 
 NAME = "previews.js"
 LONGEST = 600

@@ -9,19 +9,17 @@ from pathlib import Path
 
 from bookkit.book import Book
 from docutils import nodes
+from questions_back import PAGE, questions
 
-ENTRY = re.compile(r"^- \*(?P<question>.+?)\*(?= |$)(?P<answer>.*)$", re.M)
-LINK = re.compile(r"\.\./(chapters/\w+)\.md")
 WORD = re.compile(r"\w{2,}")
 
 
 def question_words(book: Book) -> dict[str, list[str]]:
     """For each chapter, the words of the questions it answers."""
-    source = book.source("book/questions")
+    source = book.source(PAGE)
     found: dict[str, list[str]] = {}
-    for match in ENTRY.finditer(source.read_text("utf-8") if source.is_file() else ""):
-        for docname in dict.fromkeys(LINK.findall(match["answer"])):
-            found.setdefault(docname, []).extend(WORD.findall(match["question"].lower()))
+    for (docname, _), asked in questions(source.read_text("utf-8") if source.is_file() else "").items():
+        found.setdefault(docname, []).extend(word for question, _ in asked for word in WORD.findall(question.lower()))
     return {docname: list(dict.fromkeys(words)) for docname, words in found.items()}
 
 

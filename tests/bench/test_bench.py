@@ -68,7 +68,7 @@ def tiny_table(monkeypatch):
 def _no_roof(device, thread_counts, *, quick):
     from attention_lib.bench.roof import Roof
 
-    return Roof({str(count): 1e12 for count in thread_counts}, {str(count): 1e12 for count in thread_counts})
+    return Roof(*({str(count): 1e12 for count in thread_counts} for _ in Roof._fields))
 
 
 def test_a_case_with_everything_that_can_happen():

@@ -102,8 +102,13 @@ def test_every_variant_has_its_turn_first():
     assert [len(each) for each in taken.values()] == [3, 3, 3]
 
 
-def test_short_calls_are_repeated_and_long_ones_end_the_rounds():
-    assert stopwatch.calls_for(lambda: None, 0.001) > 100
+@pytest.mark.parametrize(("taken", "calls"), [(3e-6, 334), (4e-4, 3), (1.0, 1), (0.0, 10_000)])
+def test_short_calls_are_repeated(monkeypatch, taken: float, calls: int):
+    monkeypatch.setattr(stopwatch, "seconds_of", lambda call, times, device: taken)
+    assert stopwatch.calls_for(lambda: None, 0.001) == calls
+
+
+def test_long_calls_end_the_rounds():
     spin = lambda: [None for _ in range(300_000)]  # noqa: E731
     assert len(stopwatch.interleaved({"spin": spin}, 50, most=0.0)["spin"]) == 1
 

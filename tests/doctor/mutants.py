@@ -41,6 +41,11 @@ ALLOWED = {
     ): "a key_padding_mask may mark either what is padding or what is not",
     ("with_leading_axes", ".bool(...) dropped"): "numbers in place of booleans are a remark",
     ("torch_convention", "dtype= dropped"): "numbers in place of booleans are a remark",
+    ("RotaryDecoder", "10000.0 -> 20000.0"): "the variant leaves its base free",
+    ("RotaryDecoder", "USub dropped"): "the variant leaves its base free: this is 1/10000",
+    ("RotaryDecoder", "1 -> -1 (line 8, 23)"): "the variant leaves its base free: this is 1/10000",
+    ("KeyFirstInEveryHead", "arguments of attend swapped"): "the parts of a fused matrix may stand in any order",
+    ("DecoderWithACache", "arguments of attend swapped"): "so they may here; called with its own cache it raises",
 }
 KINDS = ("attention", "multi_head", "softmax", "causal_mask", "split_heads", "merge_heads")
 

@@ -63,6 +63,19 @@ def test_a_module_is_left_as_it_was():
     assert all(torch.equal(before[name], tensor) for name, tensor in layer.state_dict().items())
 
 
+def test_a_parametrised_module_still_works_afterwards():
+    layer = MultiHeadAttention(12, 3).eval()
+    linear = next(part for part in layer.modules() if isinstance(part, nn.Linear))
+    nn.utils.parametrizations.weight_norm(linear)
+    x = torch.randn(2, 5, 12)
+    before = layer(x)
+    assert diagnose(layer, "multi_head")
+    assert diagnose(layer, "multi_head", seed=1)
+    after = layer(x)
+    pairs = zip(before, after, strict=True) if isinstance(before, tuple) else [(before, after)]
+    assert all(torch.equal(old, new) for old, new in pairs if old is not None)
+
+
 class Uncopyable(MultiHeadAttention):
     def __deepcopy__(self, memo):
         raise TypeError("cannot be copied")

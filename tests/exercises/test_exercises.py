@@ -80,13 +80,18 @@ def test_an_answer_cannot_pass_by_changing_its_arguments():
 
 
 def test_a_function_where_a_number_is_asked_and_the_other_way_round():
-    assert "The answer is a number" in check("4.1", lambda: 8).message
+    assert check("4.1", lambda: 8).message.startswith("The answer is a number; yours is a function. Call it")
     assert "The answer is a function" in check("4.2", 8.0).message
 
 
+@pytest.mark.bad_input
 def test_unknown_exercise_names_the_known_ones():
     with pytest.raises(OptionError, match=r"no exercise '9\.9'; known are .*4\.1"):
         check("9.9", 1)
+    with pytest.raises(OptionError, match=r'no exercise 5\.1; write its number in quotes: "5\.1"; known are'):
+        check(5.1, 1)
+    with pytest.raises(OptionError, match=r"no exercise \['5\.1'\]; known are"):
+        check(["5.1"], 1)
 
 
 def test_a_float_mask_is_not_a_boolean_one():

@@ -105,6 +105,20 @@ def test_command_records_where_asked(tmp_path, capsys):
     assert record.read_record(path, dependent_steps.DependentSteps).result.products["attention"][-1] == 3
 
 
+@pytest.mark.bad_input
+@pytest.mark.parametrize("held", ["# My notes\n", "[1, 2]", '{"name": 1}', "\udcff"])
+def test_command_overwrites_nothing_but_records(measured, tmp_path, capsys, held):
+    path = tmp_path / "notes.md"
+    path.write_bytes(held.encode("utf-8", "surrogateescape"))
+    assert command.main(["dependent_steps", "-o", str(path)]) == 2
+    assert (
+        f"cannot write {path}: it exists and is no record of an experiment; name a new file" in capsys.readouterr().err
+    )
+    assert path.read_bytes() == held.encode("utf-8", "surrogateescape")
+    path.unlink()
+    record.write_record(measured, record.write_record(measured, path))  # a record may be replaced
+
+
 def test_a_full_run_outside_a_checkout_asks_for_a_file(monkeypatch, capsys):
     monkeypatch.setattr(command, "checkout_results", lambda: None)
     assert command.main(["dependent_steps", "--budget", "full"]) == 2

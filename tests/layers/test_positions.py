@@ -124,5 +124,5 @@ def test_shape_errors_name_both_values():
         RotaryPositions(4)(torch.zeros(2, 3, 7, 4), torch.zeros(2, 3, 7, 6))
     with pytest.raises(ShapeError, match=r"L is 7 in query but 5 in key; .*append to the cache afterwards"):
         RotaryPositions(4)(torch.zeros(2, 3, 7, 4), torch.zeros(2, 3, 5, 4))
-    with pytest.raises(OptionError, match="offset=-1 must be 0 or more"):
+    with pytest.raises(OptionError, match="offset=-1 must be a whole number, 0 or more"):
         SinusoidalPositions(4)(torch.zeros(2, 7, 4), offset=-1)

@@ -84,7 +84,7 @@ def test_errors():
         ShapeError, match=r"axis d_model is 5 in x but 7 in this layer; x has shape \(2, 3, 5\); .*d_model=5"
     ):
         layer(torch.zeros(2, 3, 5))
-    with pytest.raises(ShapeError, match=r"query has shape \(7,\); it needs at least two axes"):
+    with pytest.raises(ShapeError, match=r"x has shape \(7,\); it takes \(..., L, 7\)"):
         layer(torch.zeros(7))
     with pytest.raises(MaskError, match=r"\(3, 2\) does not broadcast .* \(2, 3, 3\): it covers 2 keys, there are 3"):
         layer(torch.zeros(2, 3, 7), torch.ones(3, 2) > 0)

@@ -5,6 +5,7 @@ import torch
 import torch.distributed as dist
 from processes import run_in_processes
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 
 from attention_lib import KVCache, MultiHeadAttention, OptionError
 from attention_lib.layers.blocks import EncoderLayer
@@ -94,6 +95,10 @@ def cut_three_heads():
     return parallelize_heads(MultiHeadAttention(6, 6, num_kv_heads=3))
 
 
+def cut_along_two_axes():
+    return parallelize_heads(MultiHeadAttention(8, 2), init_device_mesh("cpu", (2, 1)))
+
+
 def cut_nothing():
     return parallelize_heads(nn.Linear(3, 5))
 
@@ -102,6 +107,7 @@ def cut_nothing():
     ("function", "message"),
     [
         (cut_three_heads, "6 heads on 3 key heads cannot be shared out evenly among 2 processes; .* that divides 3"),
+        (cut_along_two_axes, r"mesh has 2 axes, and heads are shared out along one; pass one of them: mesh\[name\]"),
         (cut_nothing, "Linear contains no MultiHeadAttention whose heads could be shared out"),
     ],
 )

@@ -90,6 +90,12 @@ def test_without_the_package_one_sentence_says_what_to_do(monkeypatch):
     assert issubclass(MissingWeightsError, ModuleNotFoundError)
 
 
+@pytest.mark.bad_input
+def test_a_folder_without_the_file(tmp_path):
+    with pytest.raises(OptionError, match=r"there is no file .*nowhere.model\.safetensors; name an existing"):
+        load_minilm(tmp_path / "nowhere")
+
+
 def test_untrained_encoder_masks_padding():
     model = MiniLM(LayerSpec(22, 2, 31, activation="gelu"), symbols=13, num_layers=3).double()
     tokens, lengths = torch.randint(13, (2, 7)), torch.tensor([7, 4])

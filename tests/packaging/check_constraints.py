@@ -1,6 +1,6 @@
 """Does constraints.txt resolve everywhere the book promises? Run it by hand, the tests do not.
 
-Asks `uv` (not part of the environment; `pip install uv` anywhere) to resolve `.[dev]` for each target under
+Asks `uv` (not part of the environment; `pip install uv` anywhere) to resolve `.[test]` for each target under
 constraints.txt, wheels only. pip cannot do this: it evaluates environment markers for the machine it runs on.
 """
 
@@ -65,8 +65,8 @@ def read_pins(path: Path = CONSTRAINTS) -> list[Pin]:
 
 
 def resolve(uv: str, platform: str, python: str) -> tuple[dict[str, str], str]:
-    """What `.[dev]` becomes on one target: the versions by name (empty when it does not resolve), and the reason."""
-    command = [uv, "--no-config", "pip", "compile", "pyproject.toml", "--extra", "dev"]
+    """What `.[test]` becomes on one target: the versions by name (empty when it does not resolve), and the reason."""
+    command = [uv, "--no-config", "pip", "compile", "pyproject.toml", "--extra", "test"]
     command += ["--constraint", "constraints.txt"]
     command += ["--python-platform", platform, "--python-version", python, "--only-binary", ":all:"]
     command += ["--quiet", "--no-header", "--no-annotate"]

@@ -128,7 +128,34 @@ def test_empty_rows_are_zero_forward_and_backward():
 def test_no_table_of_all_weights_is_made():
     query = torch.zeros(1, 4, 2048, 8)
     work = work_of(lambda: attention(query, query, query, dropout_p=0.1))
-    assert work.largest <= 2**18 * 4 < 2048 * 2048
+    assert work.largest <= dropout.CELLS_ON_CPU * 4 < 2048 * 2048
+
+
+def test_vmap_throws_coins_as_its_randomness_says():
+    query, key, _ = random_inputs(300, 300, leading=(1, 2))
+    query, key = (tensor.expand(4, 2, *tensor.shape[-2:]) for tensor in (query[0], key[0]))
+    eye = torch.eye(300, dtype=query.dtype).expand(4, 2, 300, 300)
+
+    def one(query, key, value):
+        return attention(query, key, value, dropout_p=0.4).output
+
+    weights = attention_weights(query, key)
+    for randomness in ("different", "same"):
+        shown = torch.func.vmap(one, randomness=randomness)(query, key, eye)
+        kept = shown != 0
+        assert_near(shown, torch.where(kept, weights / 0.6, 0.0))
+        assert abs(kept.double().mean().item() - 0.6) < 0.01
+        assert all(torch.equal(kept[0], each) == (randomness == "same") for each in kept[1:])
+    gradients = torch.func.vmap(torch.func.grad(lambda *qkv: one(*qkv).square().sum()), randomness="same")
+    assert gradients(query, key, eye).abs().sum() > 0
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("length", [20, 300])
+def test_vmap_without_randomness_names_the_argument(length):
+    inputs = random_inputs(length, length)
+    with pytest.raises(RuntimeError, match="'same' or 'different' randomness"):
+        torch.func.vmap(lambda *qkv: attention(*qkv, dropout_p=0.4).output)(*inputs)
 
 
 def test_only_long_plain_calls_come_here():

@@ -7,13 +7,11 @@ import html
 from dataclasses import dataclass
 
 import torch
+from tiny_model import tiny_figure
 
 from attention_lib import viz
-from attention_lib.experiments import load_result
 from attention_lib.viz.figure import with_script
 
-LETTERS = "ABCDEFGHIJKLMNOP"
-TEXT = "DABCEDABC"
 WORDS = ["The", "animal", "didn't", "cross", "the", "street", "because", "it", "was", "too", "tired"]
 QUESTION, OBSERVE = "Which word does “it” look at?", "At “animal”, most of all."
 
@@ -53,30 +51,13 @@ def explorer(tokens=WORDS, **options) -> viz.Figure:
     )
 
 
-@functools.lru_cache(1)
-def model():
-    """The recorded small model."""
-    return load_result("tiny_induction").result.model()
-
-
-def ids(text: str) -> torch.Tensor:
-    """(1, n) symbols of a text."""
-    return torch.tensor([[LETTERS.index(letter) for letter in text]])
-
-
-def tiny() -> viz.Figure:
-    """The recorded model on nine letters."""
-    weights = torch.cat([w[:, 0] for w in model()(ids(TEXT), need_weights=True).weights])
-    return viz.run_tiny(model().state_dict(), TEXT, weights=weights, row=8, question=QUESTION, observe=OBSERVE)
-
-
 FIGURES = {
     "attn-explorer": explorer,
     "attn-vectors": lambda: viz.move_query(QUERY, KEYS, VALUES, question=QUESTION, observe=OBSERVE),
     "attn-saturation": lambda: viz.saturate(*DRAWS, question=QUESTION, observe=OBSERVE),
     "attn-mask": lambda: viz.paint_masks(8, causal=True, length=6, question=QUESTION, observe=OBSERVE),
     "rnn-vs-attention": lambda: viz.read_aloud(WORDS, remember=1, question=QUESTION, observe=OBSERVE),
-    "tiny-transformer": tiny,
+    "tiny-transformer": lambda: tiny_figure(QUESTION, OBSERVE),
 }
 
 
@@ -136,12 +117,8 @@ class Opened:
     def __exit__(self, *_):
         self.page.close()
 
-    def shadow(self, selector: str, index: int = 0):
-        """Elements inside the figures; playwright's selectors reach into open shadow roots."""
-        return self.page.locator(selector).nth(index)
-
     def said(self, tag: str) -> str:
-        """The live region of a figure."""
+        """The live region of a figure; playwright's selectors reach into open shadow roots."""
         return self.page.locator(f"{tag} [role=status]").first.text_content()
 
     def set(self, tag: str, label: str, value: float) -> None:

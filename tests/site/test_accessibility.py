@@ -4,15 +4,12 @@ from pathlib import Path
 
 import pytest
 from check_site import Site
+from conftest import OPEN_ALL
 
 pytestmark = pytest.mark.site
 
 WIDTHS = (1280, 360)
 THEMES = ("light", "dark")
-OPEN_ALL = """() => {
-  document.querySelectorAll('details').forEach(element => element.open = true);
-  document.querySelectorAll('.toggle-hidden').forEach(element => element.classList.remove('toggle-hidden'));
-}"""
 SET_THEME = "theme => { document.documentElement.dataset.theme = document.documentElement.dataset.mode = theme; }"
 # Contrast is slow: axe asks the browser what lies under each word. Words of code with the same classes on the
 # same ground have the same colours, so the first of them stands for all; it is found by its ancestors' classes.

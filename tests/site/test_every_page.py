@@ -5,14 +5,10 @@ from pathlib import Path
 import pytest
 from bookkit.book import Book
 from check_site import Site
+from conftest import OPEN_ALL
 
 pytestmark = pytest.mark.site
 
-# Opens what is folded, so that formulas inside are drawn too.
-OPEN_ALL = """() => {
-  document.querySelectorAll('details').forEach(element => element.open = true);
-  document.querySelectorAll('.toggle-hidden').forEach(element => element.classList.remove('toggle-hidden'));
-}"""
 UNDRAWN = """() => [...document.querySelectorAll('math')]
   .filter(element => element.checkVisibility())
   .filter(element => !(element.getBoundingClientRect().width > 0 && element.getBoundingClientRect().height > 0))

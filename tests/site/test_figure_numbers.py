@@ -4,7 +4,8 @@ import re
 
 import pytest
 import torch
-from figure_pages import DRAWS, KEYS, QKV, QUERY, TEXT, VALUES, WORDS, Opened, ids, made, model
+from figure_pages import DRAWS, KEYS, QKV, QUERY, VALUES, WORDS, Opened, made
+from tiny_model import LETTERS, TEXT, ids, model
 
 import attention_lib as al
 from attention_lib.viz.saturation import row
@@ -135,5 +136,5 @@ def test_the_tiny_model(browser, text: str):
         )
         for i, label in enumerate(found):
             letter, percent = re.search(r": (\w), (\d+) %", label).groups()
-            assert letter == "ABCDEFGHIJKLMNOP"[shares[i].argmax()]
+            assert letter == LETTERS[shares[i].argmax()]
             assert abs(int(percent) - 100 * shares[i].max()) <= 0.51

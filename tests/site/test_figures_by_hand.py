@@ -1,4 +1,4 @@
-"""Each figure driven by keyboard, pointer and typing; what the live region says; how quickly it answers."""
+"""Each figure driven by keyboard, pointer and typing; what the live region says; how much an answer moves."""
 
 import re
 
@@ -94,32 +94,77 @@ def test_typing_into_the_tiny_model(browser):
         assert opened.page.locator("tiny-transformer input").input_value() == "ABCABC"
 
 
-def percentile(times: list[float]) -> float:
-    """The 95th."""
-    return sorted(times)[int(0.95 * len(times))]
+# How often an action draws, how many nodes it changes, how many rectangles it paints: its cost, without a clock.
+CHANGES = """(e, act) => {
+  let painted = 0, drawn = 0;
+  const watch = new MutationObserver(() => {}), {draw} = e;
+  const pen = CanvasRenderingContext2D.prototype, fill = pen.fillRect;
+  e.draw = () => { drawn += 1; draw.call(e); };
+  pen.fillRect = function (...box) { painted += 1; fill.apply(this, box); };
+  watch.observe(e.shadowRoot, {subtree: true, attributes: true, childList: true, characterData: true});
+  new Function("e", act)(e);
+  const changed = new Set(watch.takeRecords().map(({target}) => target));
+  watch.disconnect();
+  delete e.draw;
+  pen.fillRect = fill;
+  return [drawn, changed.size, painted];
+}"""
 
 
-@pytest.mark.parametrize(("n", "limit"), [(16, 16), (64, 50)])
-def test_an_interaction_is_quick(browser, n: int, limit: int, record_property):
-    program = """e => {
-      const times = [], settle = () => e.getBoundingClientRect().height + e.said.offsetHeight;
-      const timed = (act) => {
-        const start = performance.now();
-        act();
-        settle();
-        times.push(performance.now() - start);
-      };
-      for (let i = 0; i < 40; i++) timed(() => e.ask(i % e.n));
-      for (let i = 0; i < 40; i++) timed(() => e.grid.go(i % e.n, (3 * i) % e.n, {type: 'pointermove'}));
-      for (let i = 0; i < 20; i++) timed(() => { e.T = 1 + i / 10; e.draw(); });
-      for (let i = 0; i < 20; i++) timed(() => { e.step = i % 4; e.draw(); });
-      return times;
-    }"""
+@pytest.mark.parametrize(
+    ("act", "most"),
+    [
+        # the cell that is left, the one that is entered, the line that says so, and the rows' names
+        ("e.grid.go(7, 3, {type: 'pointermove'})", 3 + 16),
+        # besides, each word's colour and its share, a text in an element
+        ("e.ask(5)", 3 + 16 + 3 * 16),
+        # every cell
+        ("e.T = 2; e.draw()", 16 * 16 + 1 + 16 + 3 * 16),
+    ],
+)
+def test_an_interaction_draws_once_and_touches_what_changes(browser, act: str, most: int):
+    with Opened(browser, explorer([f"t{i}" for i in range(16)], row=7).html()) as opened:
+        drawn, changed, painted = opened.page.locator("attn-explorer").evaluate(CHANGES, act)
+        assert drawn == 1
+        assert 0 < changed <= most
+        assert painted == 0
+
+
+def test_a_large_matrix_is_painted_once(browser):
+    """64 tokens would be 4,096 elements."""
+    with Opened(browser, explorer([f"t{i}" for i in range(64)]).html()) as opened:
+        drawn, changed, painted = opened.page.locator("attn-explorer").evaluate(CHANGES, "e.ask(5)")
+        assert (drawn, painted) == (1, 64 * 64)
+        assert changed <= 3 * 64 + 2
+
+
+# The same walk several times; of each step the quickest counts, since a busy moment is no fault of the figure.
+WALK = """e => {
+  const quickest = [];
+  for (let round = 0; round < 5; round++) {
+    let step = 0;
+    const timed = act => {
+      const start = performance.now();
+      act();
+      e.getBoundingClientRect();
+      const taken = performance.now() - start;
+      quickest[step] = Math.min(quickest[step++] ?? Infinity, taken);
+    };
+    for (let i = 0; i < 40; i++) timed(() => e.ask(i % e.n));
+    for (let i = 0; i < 40; i++) timed(() => e.grid.go(i % e.n, (3 * i) % e.n, {type: 'pointermove'}));
+    for (let i = 0; i < 20; i++) timed(() => { e.T = 1 + i / 10; e.draw(); });
+    for (let i = 0; i < 20; i++) timed(() => { e.step = i % 4; e.draw(); });
+  }
+  return quickest.sort((a, b) => a - b)[Math.floor(0.95 * quickest.length)];
+}"""
+
+
+@pytest.mark.parametrize(("n", "milliseconds"), [(16, 16), (64, 50)])
+def test_an_interaction_is_quick(browser, n: int, milliseconds: int):
     with Opened(browser, explorer([f"t{i}" for i in range(n)]).html()) as opened:
-        measured = percentile(opened.page.locator("attn-explorer").evaluate(program))
-    record_property("p95_ms", measured)
+        measured = opened.page.locator("attn-explorer").evaluate(WALK)
     print(f"{n} tokens: 95 of 100 interactions within {measured:.1f} ms")
-    assert measured <= 4 * limit  # the machine may be busy; the figure itself is in the report
+    assert measured <= milliseconds
 
 
 def test_what_was_computed_once_is_kept(browser):

@@ -27,7 +27,6 @@ CELLS = [
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a JupyterLab of this test's own, with one notebook in it."""
-    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed; it comes with the extra `dev`")
     folder = tmp_path_factory.mktemp("lab")
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     nbformat.write(

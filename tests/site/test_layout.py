@@ -4,10 +4,12 @@ The pictures are for people. The test holds what a picture would show at a glanc
 stands inside the window, headings are not cut off, ground and ink change with the theme, print drops the frame.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 from bookkit.book import Book
+from conftest import OPEN_ALL
 
 pytestmark = pytest.mark.site
 
@@ -33,6 +35,7 @@ def test_every_page_keeps_its_text_in_the_window(browser, site: Path, theme: str
     outside = {}
     for docname in Book().docnames:
         page.goto((site / f"{docname}.html").as_uri())
+        page.evaluate(OPEN_ALL)
         for size, width in SIZES.items():
             page.set_viewport_size({"width": width, "height": 900})
             found = page.evaluate(OUTSIDE)
@@ -53,6 +56,14 @@ def test_the_ground_follows_the_readers_theme(browser, site: Path):
         grounds.append(page.evaluate(GROUND))
         page.close()
     assert grounds == ["rgb(255, 255, 255)", "rgb(18, 18, 18)"]
+
+
+def test_code_without_a_class_has_the_colour_of_names(site: Path):
+    """So that the build may leave the classes of names, punctuation and blanks away."""
+    style = (site / "_static" / "pygments.css").read_text("utf-8")
+    for theme in ("light", "dark"):
+        colours = re.findall(rf'"{theme}"\] \.highlight (?:\.[npw] )?\{{[^}}]*?(?<!-)color: (\S+)', style)
+        assert (len(colours), len(set(colours))) == (4, 1), colours
 
 
 def test_nothing_moves_for_a_reader_who_wants_that(browser, site: Path):
@@ -83,4 +94,12 @@ def test_the_themes_keys_still_work(browser, site: Path):
     page.wait_for_selector(".search-button__search-container input", state="visible")
     page.keyboard.press("Escape")
     page.wait_for_selector(".search-button__search-container input", state="hidden")
+    page.close()
+
+
+def test_the_first_picture_has_no_white_corners_in_the_dark(browser, site: Path):
+    page = browser.new_page(color_scheme="dark")
+    page.goto((site / "index.html").as_uri())
+    ground = "() => getComputedStyle(document.querySelector('.bd-content img[src$=\"attention.svg\"]')).backgroundColor"
+    assert page.evaluate(ground) == "rgba(0, 0, 0, 0)"
     page.close()

@@ -21,11 +21,9 @@ from conftest import FLAGS, find_browser
 
 pytestmark = pytest.mark.site
 
-# The least performance, by page. All aim at 0.9, which they reach on a quiet machine (0.98, 0.96, 0.91); a chapter
-# that loads a figure may miss it by a little on a slower one.
-PAGES = {"book/index": 0.9, "chapters/04_scores_and_scaling": 0.85, "chapters/08_multi_head": 0.85}
-LEAST = {"accessibility": 1.0, "best-practices": 1.0, "seo": 1.0}
-TRIES = 4  # a busy moment of the machine is no fault of the page
+PAGES = ["book/index", "chapters/04_scores_and_scaling", "chapters/08_multi_head"]
+LEAST = {"performance": 0.9, "accessibility": 1.0, "best-practices": 1.0, "seo": 1.0}
+TRIES = 6  # a busy moment of the machine is no fault of the page
 PACKED = (".png", ".zip", ".woff", ".woff2")
 
 
@@ -91,13 +89,12 @@ def failed_audits(result: dict) -> list[str]:
     return sorted({f"{a['id']}: {a.get('displayValue', a['title'])}" for a in audits if (a["score"] or 1) < 0.9})
 
 
-@pytest.mark.parametrize(("page", "performance"), PAGES.items())
-def test_lighthouse_is_content(lighthouse: str, server: str, tmp_path: Path, page: str, performance: float):
-    wanted = {"performance": performance, **LEAST}
-    best = dict.fromkeys(wanted, 0.0)
+@pytest.mark.parametrize("page", PAGES)
+def test_lighthouse_is_content(lighthouse: str, server: str, tmp_path: Path, page: str):
+    best = dict.fromkeys(LEAST, 0.0)
     for _ in range(TRIES):
         result = report(lighthouse, f"{server}/{page}.html", tmp_path)
-        best = {name: max(best[name], result["categories"][name]["score"] or 0.0) for name in wanted}
-        if all(best[name] >= least for name, least in wanted.items()):
+        best = {name: max(best[name], result["categories"][name]["score"] or 0.0) for name in LEAST}
+        if all(best[name] >= least for name, least in LEAST.items()):
             return
-    assert best == {name: max(least, best[name]) for name, least in wanted.items()}, failed_audits(result)
+    assert best == {name: max(least, best[name]) for name, least in LEAST.items()}, failed_audits(result)

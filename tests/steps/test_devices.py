@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import attention_lib as al
+from attention_lib.layers.rotary_attention import RotarySelfAttention
 
 QKV = torch.zeros(3, 2, 5, 7)
 
@@ -33,7 +34,7 @@ def test_the_way_out_of_a_padding_mask_on_three_axes_leads_out():
 
 
 def test_a_refused_call_leaves_the_rotary_cache_as_it_was():
-    layer, cache = al.layers.rotary_attention.RotarySelfAttention(8, 2), al.KVCache()
+    layer, cache = RotarySelfAttention(8, 2), al.KVCache()
     layer(torch.zeros(1, 3, 8), causal=True, cache=cache)
     with pytest.raises(al.MaskError):
         layer(torch.zeros(1, 2, 8), mask=torch.ones(2, 9).bool(), causal=True, cache=cache)

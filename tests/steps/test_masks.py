@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_lib import MaskError, OptionError, causal_mask, combine_masks, padding_mask, window_mask
-from attention_lib.steps.masks import check_mask
+from attention_lib.steps.mask_checks import check_mask
 
 sizes = st.integers(0, 7)
 
@@ -92,6 +92,8 @@ def test_masks_are_built_where_asked():
         (lambda: causal_mask(-1), "L=-1 must be a whole number, 0 or more"),
         (lambda: causal_mask(3, 2.5), "S=2.5 must be a whole number, 0 or more"),
         (lambda: causal_mask(True), "L=True must be a whole number"),
+        (lambda: padding_mask([2], 2.5), "S=2.5 must be a whole number, 0 or more"),
+        (lambda: padding_mask([2], "3"), "S='3' must be a whole number, 0 or more"),
         (lambda: window_mask(3, -7, window=2), "S=-7 must be a whole number"),
         (
             lambda: window_mask(3, window=0),
@@ -110,8 +112,8 @@ def test_bad_sizes(build, message):
 @pytest.mark.parametrize(
     ("lengths", "S", "message"),
     [
-        ([2, 7], 5, "lengths run from 2 to 7, but the padded length S is 5; use 0 <= length <= S"),
-        ([-1, 3], None, "lengths run from -1 to 3, but the padded length S is 3; use 0"),
+        ([2, 7], 5, "lengths run from 2 to 7, but the padded length is 5; use 0 <= length <= 5"),
+        ([-1, 3], None, "lengths run from -1 to 3, but the padded length is 3; use 0"),
         ("ab", None, "lengths='ab' is not a row of whole numbers, one for each sequence"),
         (None, None, "lengths=None is not a row of whole numbers"),
         ([0.5, 1.0], None, r"shape \(2,\) and dtype torch.float32; .*whole numbers .*from_attention_mask_01"),

@@ -7,20 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 import torch
+from tiny_model import tiny_figure
 
 import attention_lib as al
 from attention_lib import viz
-from attention_lib.experiments import load_result
 from attention_lib.viz.figure import tags_in, with_script
-
-LETTERS = "ABCDEFGHIJKLMNOP"
-
-
-def tiny():
-    model = load_result("tiny_induction").result.model()
-    ids = torch.tensor([[LETTERS.index(letter) for letter in "DABCEDABC"]])
-    weights = torch.cat([w[:, 0] for w in model(ids, need_weights=True).weights])
-    return viz.run_tiny(model.state_dict(), "DABCEDABC", weights=weights, row=8, question="q?", observe="o.")
 
 
 def explorer(tokens=("the", "animal", "it"), **options):
@@ -34,7 +25,7 @@ MAKERS = {
     "attn-saturation": lambda: viz.saturate(torch.randn(2, 64), torch.randn(2, 5, 64), torch.randn(2, 5)),
     "attn-mask": lambda: viz.paint_masks(7, causal=True, length=5),
     "rnn-vs-attention": lambda: viz.read_aloud(["to", "be", "or", "not"]),
-    "tiny-transformer": tiny,
+    "tiny-transformer": lambda: tiny_figure("q?", "o."),
 }
 
 
@@ -170,7 +161,7 @@ def test_several_heads_are_packed_one_by_one():
     q, k, v = torch.randn(3, 4, 5), torch.randn(3, 4, 5), torch.randn(3, 4, 2)
     figure = viz.explore(list("abcd"), query=q, key=k, value=v, names=["x", "y", "z"])
     assert [head["name"] for head in figure.data["heads"]] == ["x", "y", "z"]
-    assert figure.data["d"], figure.data["dv"] == (5, 2)
+    assert (figure.data["d"], figure.data["dv"]) == (5, 2)
     assert len({head["q"] for head in figure.data["heads"]}) == 3
 
 

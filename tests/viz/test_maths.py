@@ -11,7 +11,7 @@ from attention_lib.layers.recurrent import LSTM
 from attention_lib.viz.bundle import modules, source, strip
 from attention_lib.viz.mask_painter import _combined
 from attention_lib.viz.saturation import row
-from attention_lib.viz.tiny import _whole
+from attention_lib.viz.tiny import _in_steps
 
 quickjs = pytest.importorskip("quickjs")
 PLAIN = """const plain = (x) => x instanceof Float64Array || x instanceof Float32Array ? [...x] : x;
@@ -126,9 +126,9 @@ def tiny():
 def test_the_forward_pass_equals_torchs(tiny, length):
     forward = load("tiny-maths")
     tokens = torch.randint(16, (1, length))
-    parts = [(name, *_whole(name, tensor)) for name, tensor in tiny.state_dict().items()]
-    table = [[name, *whole.shape, scale.tolist()] for name, whole, scale in parts]
-    numbers = torch.cat([whole.flatten() for _, whole, _ in parts]).tolist()
+    parts = [(name, *_in_steps(name, tensor)) for name, tensor in tiny.state_dict().items()]
+    table = [[name, *steps.shape, scale.tolist()] for name, steps, scale in parts]
+    numbers = torch.cat([steps.flatten() for _, steps, _ in parts]).tolist()
     found = forward("forward(unpack(table, bytes), tokens)", table=table, bytes=numbers, tokens=tokens[0].tolist())
     logits, weights = tiny(tokens, need_weights=True)
     torch.testing.assert_close(torch.tensor(found["logits"]).view(length, 16), logits[0], rtol=0, atol=1e-4)

@@ -133,6 +133,18 @@ state = {
             OptionError,
             r"a page carries at most 40000",
         ),
+        (lambda: viz.paint_masks(2, "ab"), ShapeError, r"mask must be a tensor or nested lists of numbers, got str"),
+        (
+            lambda: viz.move_query([1.0, 0.0], torch.ones(1, 2), "x"),
+            ShapeError,
+            r"values must be a tensor or nested lists of numbers, got str",
+        ),
+        (
+            lambda: viz.move_query([1.0, 0.0], torch.ones(1, 2), [1.0], temperature=True),
+            OptionError,
+            r"temperature=True must be a number from 0.01 to 10",
+        ),
+        (lambda: viz.round_weights({"w": 3}), ShapeError, r"w is a int, not a torch.Tensor; use torch.as_tensor\(w\)"),
         (
             lambda: viz.round_weights({"w": torch.ones(2, 2, 2)}),
             ShapeError,

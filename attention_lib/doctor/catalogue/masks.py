@@ -50,14 +50,19 @@ One key too many, or one too few, of a padded sequence takes part
     A length of 3 allows keys 0, 1 and 2: `torch.arange(S) < lengths[:, None]`.
 
 mask-wrong-sample | 07_masks | mistake
-A sequence gets the mask of another one of the batch
-    Keep the mask's batch axis: (B, 1, 1, S).
+A sequence or a query gets the mask of another one
+    Keep the mask's axes: (B, 1, 1, S) for padding, (B, 1, L, S) where queries have masks of their own.
     With heads folded into the batch as (B * H, L, S) repeat each mask H times in a row: `mask.repeat_interleave(H,
     dim=0)`, not `repeat`.
 
 causal-misaligned | 12_long_sequences | mistake
 With fewer queries than keys the causal mask is aligned to the wrong corner
     The L queries are the last L of the S positions: `torch.ones(L, S, dtype=torch.bool).tril(S - L)`.
+
+cache-differs | 12_long_sequences | mistake
+With a cache the last token gets another result than in the whole sequence
+    New tokens come after the cached ones: append keys and values at the end, in that order; the mask's rows and the
+    positions start at the number of cached tokens: `mask[S - L : S, :S]`.
 
 causal-excludes-itself | 07_masks | mistake
 The causal mask also hides a token from itself

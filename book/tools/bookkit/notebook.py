@@ -23,7 +23,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-INTERACTIVE = """ class="attention-figure" data='"""
+INTERACTIVE = """ class="attention-figure" data='"""  # how attention_lib.viz writes a figure; a static one has no data
 INSTALL = """\
 # Installs the book's library where it is missing, as on Colab; does nothing otherwise.
 import importlib.util
