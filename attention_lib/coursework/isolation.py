@@ -31,10 +31,10 @@ def choose_isolation(wanted: str | None = None, *, unsafe: bool = False) -> str:
         raise IsolationError("isolation 'none' runs strangers' code with your own rights; add --unsafe if you mean it")
     if wanted:
         return wanted
-    if os.environ.get("ATTENTION_COURSEWORK_ISOLATION") == "account" and os.geteuid() == 0:
-        return "account"
     if sys.platform == "linux" and shutil.which("bwrap"):
         return "bubblewrap"
+    if os.environ.get("ATTENTION_COURSEWORK_ISOLATION") == "account" and os.geteuid() == 0:
+        return "account"
     if unsafe:
         return "none"
     raise IsolationError(

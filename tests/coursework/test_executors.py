@@ -57,7 +57,6 @@ def test_processes(folder):
 
 @pytest.mark.slow
 def test_dask(folder):
-    pytest.importorskip("distributed", reason="Dask's distributed is not installed")
     with DaskPool("local", 1) as executor:
         assert _listening() - {"127.0.0.1"} == set()  # no other machine can reach the cluster
         assert scores(folder, executor=executor) == EXPECTED
