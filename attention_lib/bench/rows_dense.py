@@ -93,7 +93,7 @@ def one_map(setting: Setting, *, n: int, d_model: int = D_MODEL) -> Built:
         judged=lambda result: result[0],
         error_peer="nn.MHA weights",
         multiplications=2 * n * n * d_model + 4 * n * d_model**2,
-        weights=H * n * n,
+        weights=(H + 1) * n * n,  # one head twice: in the output, and as a map
         sizes={"the weights of every head": 4 * H * n * n},
     )
 
