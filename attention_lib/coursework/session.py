@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from attention_lib.coursework.isolation import IsolationError
 from attention_lib.coursework.wire import WireError, receive, send
 
 __all__ = ["Fault", "Limits", "Session"]
@@ -50,6 +51,10 @@ class Session:
         status: For each wanted name "defined" or what stands in its way.
         troubles: Cells that could not be read, helpers that failed.
         ended: Why the process is no longer there.
+        too_large: Whether the submission is more than can be handed over.
+
+    Raises:
+        IsolationError: The process failed before anything of the submission ran: that is no grade.
     """
 
     finish: Callable[..., int]
@@ -59,12 +64,20 @@ class Session:
     status: dict[str, str] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
     ended: str = ""
+    too_large: bool = False
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.limits.wall_seconds
         order = {"cpu_seconds": self.limits.cpu_seconds, "megabytes": self.limits.megabytes, **self.job}
         try:
-            note, _ = self._exchange(order, None)
+            self._exchange(order, None)  # it says that it is ready
+        except Fault as fault:
+            if not self.too_large:
+                raise IsolationError(f"the sandbox failed before anything of the submission ran: {fault}") from None
+            self.status = dict.fromkeys(self.job["names"], str(fault))
+            return
+        try:
+            note, _ = self._exchange(None, None)
         except Fault as fault:
             self.status = dict.fromkeys(self.job["names"], str(fault))
             return
@@ -87,11 +100,13 @@ class Session:
             raise Fault(f"raised {_line(note.get('error', 'an error'))}")
         return value
 
-    def _exchange(self, order: dict[str, Any], arguments: Any) -> tuple[dict[str, Any], Any]:
+    def _exchange(self, order: dict[str, Any] | None, arguments: Any) -> tuple[dict[str, Any], Any]:
+        """Send an order, if there is one, and wait for what comes."""
         deadline = min(self._deadline, time.monotonic() + self.limits.call_seconds)
         try:
             self.channel.settimeout(max(deadline - time.monotonic(), 0.01))
-            send(self.channel, order, arguments)
+            if order is not None:
+                self._send(order, arguments)
             return receive(self.channel, deadline)
         except TimeoutError:
             self._over(f"took longer than {self.limits.call_seconds:g} s")
@@ -100,6 +115,13 @@ class Session:
         except (EOFError, OSError):
             self._over("")
         raise Fault(self.ended)
+
+    def _send(self, order: dict[str, Any], arguments: Any) -> None:
+        try:
+            send(self.channel, order, arguments)
+        except WireError:
+            self.too_large = True
+            raise
 
     def _over(self, reason: str) -> None:
         status = self.close(by_itself=not reason)

@@ -149,6 +149,7 @@ def serve(channel: socket.socket) -> None:
     seal.forbid_calls()
     _withhold(job["withheld"])
     torch.manual_seed(job["seed"])
+    send(channel, {"ready": True})  # nothing of the student's has run yet: who fails before is not the student
     module, told = _run_definitions(job["cells"], job["names"])
     send(channel, told)
     while True:

@@ -13,6 +13,7 @@ from attention_lib.coursework import isolation
 from attention_lib.coursework.commands import WRONG, main
 from attention_lib.coursework.isolation import IsolationError, choose_isolation
 from attention_lib.coursework.sandbox import Worker
+from attention_lib.coursework.session import Limits
 
 ALL = dict(attack_range.attacks())
 SLOW_ONES = (
@@ -111,6 +112,19 @@ def test_the_account_nobody_is_no_wall_around_open_folders(tmp_path):
     with pytest.raises(IsolationError, match=sentence):
         made.start()
     made.stop()
+
+
+def test_a_sandbox_that_fails_is_no_grade(worker):
+    """The place to withhold is no name: it fails as a file system without room would, before the student's code."""
+    job = {"cells": ["x = 1"], "names": ["x"], "withheld": [3], "seed": 1}
+    with pytest.raises(IsolationError, match="the sandbox failed before anything of the submission ran"):
+        worker.open(job, Limits())
+
+
+def test_more_code_than_can_be_handed_over_is_the_students(worker):
+    job = {"cells": ["# " + "x" * 5_000_000, "x = 1"], "names": ["x"], "withheld": [], "seed": 1}
+    with worker.open(job, Limits()) as session:
+        assert "too large" in session.status["x"]
 
 
 def test_unsafe_still_has_limits(monkeypatch):
