@@ -99,7 +99,7 @@ def test_the_themes_keys_still_work(browser, site: Path):
 
 def test_the_first_picture_has_no_white_corners_in_the_dark(browser, site: Path):
     page = browser.new_page(color_scheme="dark")
-    page.goto((site / "index.html").as_uri())
+    page.goto((site / "book" / "index.html").as_uri())
     ground = "() => getComputedStyle(document.querySelector('.bd-content img[src$=\"attention.svg\"]')).backgroundColor"
     assert page.evaluate(ground) == "rgba(0, 0, 0, 0)"
     page.close()
