@@ -69,9 +69,10 @@ def test_the_generator_is_fresh_and_on_the_cpu():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_the_ends_of_the_range():
-    seed_everything(0)
-    seed_everything(2**32 - 1)
+@pytest.mark.parametrize("seed", [0, 2**32 - 1])
+def test_the_ends_of_the_range(seed):
+    seed_everything(seed)
+    assert torch.initial_seed() == seed
 
 
 @pytest.mark.bad_input

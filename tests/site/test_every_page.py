@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from bookkit.book import Book
 from check_site import Site
-from conftest import OPEN_ALL
+from chromium import OPEN_ALL
 
 pytestmark = pytest.mark.site
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bookkit.book import Book
-from conftest import OPEN_ALL
+from chromium import OPEN_ALL
 
 pytestmark = pytest.mark.site
 

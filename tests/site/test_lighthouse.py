@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import FLAGS, find_browser
+from chromium import FLAGS, find_browser
 
 pytestmark = pytest.mark.site
 
