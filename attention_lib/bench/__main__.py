@@ -20,7 +20,7 @@ from attention_lib.bench.run import run_bench
 from attention_lib.bench.table import CASES, GROWTH, ROW_NUMBERS, chosen_cases
 from attention_lib.errors import OptionError
 from attention_lib.experiments.control import progress_bar
-from attention_lib.experiments.record import check_target
+from attention_lib.experiments.record import check_record_target, check_target
 
 __all__ = ["main"]
 
@@ -68,9 +68,10 @@ def _run(options: argparse.Namespace, command: str) -> int:
     cases = chosen_cases(rows, quick=options.quick)
     rounds, threads = _rounds(options), _threads(options)
     setting = Setting(_device(options.device), options.quick, options.compile)
-    for path in (options.json, options.figure):
-        if path is not None:
-            check_target(path)  # before minutes of work, not after them
+    if options.json is not None:  # before minutes of work, not after them
+        check_record_target(options.json, marks=frozenset({"cases", "verdicts"}), what="a bench")
+    if options.figure is not None:
+        check_target(options.figure)
     figure = _drawing(options.figure) if options.figure else None
     steps = iter(progress_bar(range(sum(case.rounds(rounds) for case in cases) * len(threads)), "bench", show=True))
     report = run_bench(

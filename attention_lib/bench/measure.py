@@ -68,6 +68,7 @@ def measure_case(
     thread_counts: list[int],
     least: float = 0.01,
     most: float = math.inf,
+    settle: float = 0.0,
     tick: Callable[[], object] = lambda: None,
 ) -> Measured:
     """Build, check and time a case.
@@ -79,6 +80,7 @@ def measure_case(
         thread_counts: Numbers of torch threads, one after the other.
         least: Seconds that one timing lasts at least.
         most: Seconds after which no further round begins.
+        settle: Seconds of calls that do not count, before those with several threads.
         tick: Called after each round.
 
     Returns:
@@ -96,6 +98,7 @@ def measure_case(
         slow = {each.name: 1 for each in variants if each.first_call > 10 * least}  # no need to try how slow
         for number in thread_counts:
             with threads(number):
+                _settle(alive, settle if number > 1 else 0.0)
                 taken = interleaved(
                     alive, rounds, device=setting.device, least=least, most=most, repeats=slow, after_round=tick
                 )
@@ -131,6 +134,14 @@ def _looked_at(name: str, call: Callable[[], Any], built: Built, setting: Settin
     except Exception as error:  # whatever a peer raises, the bench goes on
         variant.failure = _sentence(error)
     return variant
+
+
+def _settle(calls: dict[str, Callable[[], Any]], seconds: float) -> None:
+    """Call in turn, uncounted: woken threads share one core until the system has spread them, and cost up to twice."""
+    stop = time.perf_counter() + seconds
+    while calls and time.perf_counter() < stop:
+        for call in calls.values():
+            call()
 
 
 def _relative_error(result: Tensor, true: Tensor) -> float:

@@ -84,7 +84,7 @@ def run_bench(
         result = measure_case(
             case, setting, rounds=case.rounds(rounds), thread_counts=thread_counts,
             least=0.003 if setting.quick else 0.02, most=1.5 if setting.quick else math.inf,
-            tick=functools.partial(tick, case.title),
+            settle=0.2 if setting.quick else 1.0, tick=functools.partial(tick, case.title),
         )  # fmt: skip
         measured.append(result)
         verdicts += explained_verdicts(result, case.targets, roof)

@@ -21,6 +21,7 @@ from attention_lib.errors import OptionError
 __all__ = ["Record", "checkout_results", "make_record", "read_record", "write_record"]
 
 DISTRIBUTION = "attention-lib"
+MARKS = frozenset({"name", "budget", "result"})  # entries by which a file is known as a record
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,19 +78,19 @@ def check_target(path: Path) -> None:
         raise OptionError(f"cannot write {path}: it is a folder; name a file in it")
 
 
-def check_record_target(path: Path) -> None:
-    """Raise OptionError unless a file can be written there that is new, or a record to be replaced."""
+def check_record_target(path: Path, *, marks: frozenset[str] = MARKS, what: str = "an experiment") -> None:
+    """Raise OptionError unless a file can be written there that is new, or a record of ``what`` to be replaced."""
     check_target(path)
-    if path.exists() and not _is_record(path):
-        raise OptionError(f"cannot write {path}: it exists and is no record of an experiment; name a new file")
+    if path.exists() and not _is_record(path, marks):
+        raise OptionError(f"cannot write {path}: it exists and is no record of {what}; name a new file")
 
 
-def _is_record(path: Path) -> bool:
+def _is_record(path: Path, marks: frozenset[str]) -> bool:
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(fields, dict) and {"name", "budget", "result"} <= fields.keys()
+    return isinstance(fields, dict) and marks <= fields.keys()
 
 
 def write_record(record: Record, path: Path | str) -> Path:

@@ -102,6 +102,20 @@ def test_a_case_that_cannot_be_built_is_reported():
     assert verdicts[0].why == "ours raised RuntimeError: not enough memory"
 
 
+def test_new_threads_are_given_time_before_they_are_timed():
+    def calls_with(settle):
+        calls = []
+        case = Case(1, "counted", lambda setting: Built({OURS: lambda: calls.append(torch.get_num_threads())}))
+        measure_case(case, CPU, rounds=1, thread_counts=[2, 3], least=0.0, settle=settle)
+        measure_case(case, CPU, rounds=1, thread_counts=[1], least=0.0, settle=settle)
+        return [calls.count(threads) for threads in (1, 2, 3)]
+
+    at_once, later = calls_with(0.0), calls_with(0.01)
+    assert later[0] == at_once[0]  # one thread has nothing to wait for
+    assert later[1] > at_once[1]
+    assert later[2] > at_once[2]
+
+
 def test_the_command_prints_both_tables_and_writes_the_files(tiny_table, tmp_path, capsys):
     files = [tmp_path / "bench.json", tmp_path / "bench.svg"]
     arguments = ["--quick", "--rows", "1", "--threads", "1", "--json", str(files[0]), "--figure", str(files[1])]
@@ -146,6 +160,16 @@ def test_exit_status_tells_what_happened(tiny_table, monkeypatch, capsys):
 def test_bad_arguments(arguments, message, capsys):
     assert command.main(arguments) == 2
     assert f"error: {message}" in capsys.readouterr().err.replace("--rows 5;6: ", "")
+
+
+def test_no_file_that_holds_something_else_is_replaced(tiny_table, tmp_path, capsys):
+    notes = tmp_path / "notes.json"
+    notes.write_text('{"name": "mine"}')
+    assert command.main(["--rows", "1", "--json", str(notes)]) == 2
+    assert "it exists and is no record of a bench; name a new file" in capsys.readouterr().err
+    assert notes.read_text() == '{"name": "mine"}'
+    for _ in range(2):  # a record of the bench may be replaced
+        assert command.main(["--quick", "--rows", "1", "--threads", "1", "--json", str(tmp_path / "bench.json")]) == 0
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
