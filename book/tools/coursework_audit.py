@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The coursework's long run: all corpora, whole; written to book/results/coursework_audit.json.
 
-    python book/tools/coursework_audit.py --seeds 1000 --mutants 500 --many 10000
+    python book/tools/coursework_audit.py
 
 A run that was stopped goes on where it was, unless the grader or a corpus changed in between. As root it also runs the
 attacks as an ordinary user, where it finds a Python that such a user may run.
@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=1000, help="secret seeds for each right answer")
     parser.add_argument("--mutants", type=int, default=500)
     parser.add_argument("--submissions", type=int, default=300, help="how many to measure the speed with")
-    parser.add_argument("--many", type=int, default=0, help="size of the large folder (default: none; say 10000)")
+    parser.add_argument("--many", type=int, default=10000, help="submissions in the large folder; 0 for none")
     parser.add_argument("--only", action="append", choices=PARTS, help="run this part alone; may be repeated")
     settings = parser.parse_args()
     torch.set_num_threads(1)
