@@ -17,6 +17,7 @@ from bookkit.execution import ENVIRONMENT
 
 SKIPPED = re.compile(r"^SKIPPED \[\d+\] (.*)", re.M)
 PARALLEL = ("-n", "2", "--dist", "loadfile")
+IN_ORDER = "--no-loadscope-reorder"  # files with few tests may take the longest, and are not left for the end
 NBVAL = ("--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "-o", "addopts=-ra")
 
 
@@ -59,7 +60,7 @@ CHECKS = [
         environment=NOTEBOOK_ENVIRONMENT,
     ),
     Check("site build", _tool("build_site.py")),
-    Check("site", _pytest("site", *PARALLEL, f"--ignore={LIGHTHOUSE}", "tests/site")),
+    Check("site", _pytest("site", *PARALLEL, IN_ORDER, f"--ignore={LIGHTHOUSE}", "tests/site")),
     Check("lighthouse", _pytest("site", LIGHTHOUSE), slow=True),  # alone: a busy machine counts against the page
     Check("slow", _pytest("slow and not site", *PARALLEL, "tests"), slow=True),
 ]
