@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attention_lib.coursework.batch import Job, grade_job, unread
+from attention_lib.coursework.batch import Job, grade_job
+from attention_lib.coursework.gathering import unread
 from attention_lib.coursework.isolation import IsolationError, choose_isolation
 from attention_lib.coursework.marking import Mark
 from attention_lib.coursework.model import Assignment, assignment_from_source

@@ -28,6 +28,7 @@ from attention_lib.coursework.wire import WireError, receive, send
 
 __all__ = ["main", "serve"]
 
+
 def main(control: int, mode: str, hidden: Sequence[str] = ()) -> None:
     """Serve jobs from the control socket until it closes.
 

@@ -22,36 +22,7 @@ KEPT = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,net_bind_ser
 # The image has pip; the wheel is built with what pip would download for it.
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_ROOT_USER_ACTION": "ignore"}
 
-START = r"""
-set -e
-root=$1; shift
-mount --make-rprivate /
-mount --bind "$root" "$root"
-mount --bind /usr "$root/usr"; mount --bind "$root/.local" "$root/usr/local"
-[ ! -e /usr/bin/bwrap ] || mount --bind /dev/null "$root/usr/bin/bwrap"  # the image has none
-mount -o remount,ro,bind "$root/usr"
-mount --bind "$SITE" "$root/opt/site"; mount -o remount,ro,bind "$root/opt/site"
-mount -t proc proc "$root/proc"
-mount -t tmpfs -o mode=755 tmpfs "$root/dev"
-for one in null zero full random urandom tty; do : > "$root/dev/$one"; mount --bind "/dev/$one" "$root/dev/$one"; done
-mkdir -m 1777 "$root/dev/shm"; mount -t tmpfs -o size=64m,mode=1777 shm "$root/dev/shm"
-for volume in $VOLUMES; do
-  mount --bind "${volume%%:*}" "$root/${volume#*:}"
-done
-if [ "$READ_ONLY" ]; then
-  mount -o remount,ro,bind "$root/usr/local"
-  mount -o remount,ro,bind "$root"
-  mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-fi
-cd "$root"
-code=0
-env -i "$@" || code=$?
-for one in "$root"/proc/[0-9]*; do  # 1 is this script
-  state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "$one/status" 2>/dev/null) || continue
-  [ "${one##*/}" = 1 ] || [ -z "$state" ] || [ "$state" = Z ] || [ ! -s "$one/cmdline" ] || cat "$one/cmdline" >> "$LEFT"
-done
-exit $code
-"""
+START = (Path(__file__).parent / "container.sh").read_text(encoding="utf-8")
 
 
 def missing():
@@ -61,7 +32,8 @@ def missing():
     lacking = [tool for tool in ("unshare", "setpriv", "chroot", "mount", "ldconfig") if not shutil.which(tool)]
     if lacking:
         return f"needs {', '.join(lacking)}"
-    trial = subprocess.run(["unshare", "--mount", "--pid", "--net", "--fork", "mount", "--make-rprivate", "/"], capture_output=True)
+    trial = ["unshare", "--mount", "--pid", "--net", "--fork", "mount", "--make-rprivate", "/"]
+    trial = subprocess.run(trial, capture_output=True)
     return f"no namespaces here: {trial.stderr.decode().strip()}" if trial.returncode else ""
 
 
@@ -70,6 +42,15 @@ def instructions(text):
     lines = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
     joined = re.sub(r"\\\n", " ", lines)
     return [tuple(line.strip().split(None, 1)) for line in joined.split("\n") if line.strip()]
+
+
+def told(text):
+    """What the file's own comment tells a teacher to run: the volumes (here, there), and the command in the image."""
+    comment = "\n".join(line.lstrip("# ") for line in text.split("\n") if line.startswith("#"))
+    (line,) = [one for one in re.sub(r"\\\n", " ", comment).split("\n") if one.startswith("podman run ")]
+    words = shlex.split(line)
+    volumes = [words[number + 1].split(":")[:2] for number, word in enumerate(words) if word == "-v"]
+    return volumes, words[words.index("attention-grader") + 1 :]
 
 
 def installed(text):
@@ -106,7 +87,14 @@ class Container:
 
     def __init__(self, folder, text):
         self.root, self.left, self.steps = folder / "root", folder / "left", instructions(text)
-        self.work, self.environment = "/", {"PATH": "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root"}
+        self.work, self.environment = (
+            "/",
+            {
+                "PATH": "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin",
+                "LANG": "C.UTF-8",
+                "HOME": "/root",
+            },
+        )
         self._base(text)
         for word, rest in self.steps:
             {"RUN": self._run, "COPY": self._copy, "ENV": self._env, "WORKDIR": self._workdir}.get(word, _nothing)(rest)
@@ -114,13 +102,26 @@ class Container:
 
     def run(self, *arguments, volumes=(), entry=None, timeout=300):
         """``run --rm --network none --read-only --tmpfs /tmp`` with volumes (here, there)."""
-        command = [f"--bounding-set=-all,+{KEPT.replace(',', ',+')}", "--inh-caps=-all", *(entry or self.entry), *arguments]
+        command = [
+            f"--bounding-set=-all,+{KEPT.replace(',', ',+')}",
+            "--inh-caps=-all",
+            *(entry or self.entry),
+            *arguments,
+        ]
         return self._enter(["setpriv", *command], volumes, "yes", timeout)
 
     def _enter(self, command, volumes=(), read_only="", timeout=300, **more):
         """Run a command in the root, as process of namespaces of their own."""
         settings = [f"{name}={value}" for name, value in (self.environment | more).items()]
-        inner = [shutil.which("chroot"), str(self.root), "/bin/sh", "-c", f'cd {self.work} && exec "$@"', "--", *command]
+        inner = [
+            shutil.which("chroot"),
+            str(self.root),
+            "/bin/sh",
+            "-c",
+            f'cd {self.work} && exec "$@"',
+            "--",
+            *command,
+        ]
         outer = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "SITE": sysconfig.get_path("purelib"),
@@ -128,14 +129,25 @@ class Container:
             "READ_ONLY": read_only,
             "LEFT": str(self.left),
         }
-        return subprocess.run(
-            ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child", "/bin/sh", "-c", START, "--", str(self.root), *settings, *inner],
-            env=outer, capture_output=True, text=True, timeout=timeout,
-        )  # fmt: skip
+        apart = ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child"]
+        command = [*apart, "/bin/sh", "-c", START, "--", str(self.root), *settings, *inner]
+        return subprocess.run(command, env=outer, capture_output=True, text=True, timeout=timeout)
 
     def _base(self, text):
         """What the base image has: a system, Python with pip in /usr/local, nothing else."""
-        for name in ("usr", "proc", "dev", "etc", "opt/site", "run", ".local/bin", ".local/lib", "root", "var/tmp", "tmp"):
+        for name in (
+            "usr",
+            "proc",
+            "dev",
+            "etc",
+            "opt/site",
+            "run",
+            ".local/bin",
+            ".local/lib",
+            "root",
+            "var/tmp",
+            "tmp",
+        ):
             (self.root / name).mkdir(parents=True)
         self.root.chmod(0o755)
         for name, mode in (("tmp", 0o1777), ("var/tmp", 0o1777), ("root", 0o700)):
@@ -162,7 +174,9 @@ class Container:
             shutil.copy(library, local / "lib", follow_symlinks=False)
         places = [path.read_text() for path in Path("/etc/ld.so.conf.d").glob("*.conf")]
         (self.root / "etc/ld.so.conf").write_text("\n".join(["/usr/local/lib", *places]))
-        leave = shutil.ignore_patterns("site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "config-*")
+        leave = shutil.ignore_patterns(
+            "site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "config-*"
+        )
         shutil.copytree(sysconfig.get_path("stdlib"), local / "lib" / version, ignore=leave, symlinks=True)
         site = local / "lib" / version / "site-packages"
         site.mkdir()

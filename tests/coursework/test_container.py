@@ -1,4 +1,4 @@
-"""The Containerfile, built and run as a container would, by an imitation: right grades, and a hostile class that gains nothing."""
+"""The Containerfile, built and run by an imitation of a container: right grades, and a hostile class gains nothing."""
 
 import csv
 import json
@@ -10,6 +10,7 @@ import pytest
 from corpora import HERE
 from student_notebooks import answered, blank, solved
 
+from attention_lib.coursework.commands import _parser
 from attention_lib.coursework.verify import specimens_in
 
 TEXT = container.FILE.read_text(encoding="utf-8")
@@ -68,54 +69,79 @@ def image(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
-    """Folders as a teacher has them: everyone may read them."""
+    """Folders as a teacher has them, where the file's comment says: everyone may read them."""
     desk = tmp_path_factory.mktemp("desk")
     for name in ("submissions", "grades"):
         (desk / name).mkdir()
-    return [(HERE, "/desk/course"), (desk / "submissions", "/desk/submissions"), (desk / "grades", "/desk/grades")]
+    volumes, _ = container.told(TEXT)
+    return {
+        there: HERE if here == "$PWD/tests/coursework" else desk / here.removeprefix("$PWD/") for here, there in volumes
+    }
+
+
+def test_what_the_file_copies_is_there():
+    copied = [rest.split()[:-1] for word, rest in container.instructions(TEXT) if word == "COPY"]
+    assert [name for names in copied for name in names if not (container.ROOT / name).exists()] == []
+    assert {"attention_lib", "pyproject.toml"} <= {name for names in copied for name in names}
+
+
+def test_what_the_comment_says_fits_the_file():
+    volumes, command = container.told(TEXT)
+    words = [rest for _, rest in container.instructions(TEXT)]
+    assert [f"$PWD/{name}" for name in ("tests/coursework", "submissions", "grades")] == [here for here, _ in volumes]
+    assert all(any(there in rest for rest in words) for _, there in volumes)
+    assert _parser().parse_args(command).folder.name == "submissions"
 
 
 @pytest.mark.slow
 @needs_root
 def test_a_hostile_class_in_the_container(image, places):
-    expected = hand_in(places[1][0])
-    command = ["grade", "submissions", "--assignment", "attention", "--key", KEY, "-o", "grades/grades.csv"]
-    done = image.run(*command, "--workers", "2", volumes=places)
+    expected = hand_in(places["/desk/submissions"])
+    grades = places["/desk/grades"]
+    command = [KEY if word == "KEY" else word for word in container.told(TEXT)[1]]
+    done = image.run(*command, "--workers", "2", volumes=_volumes(places))
     assert done.returncode == 0, done.stdout + done.stderr
-    with open(places[2][0] / "grades.csv", encoding="utf-8-sig", newline="") as file:
+    with open(grades / "grades.csv", encoding="utf-8-sig", newline="") as file:
         rows = {row["student"].strip(): row for row in csv.DictReader(file)}
     assert set(rows) == set(expected)
     told = {name: (row["score"], row["reason"][:200]) for name, row in rows.items()}
-    wrong = {n: told[n] for n, s in expected.items() if (float(told[n][0]) >= 100 if s is None else float(told[n][0]) != s)}
+    wrong = {
+        n: told[n] for n, s in expected.items() if (float(told[n][0]) >= 100 if s is None else float(told[n][0]) != s)
+    }
     assert wrong == {}
     assert {row["isolation"] for row in rows.values()} == {LAYERS}
     assert not [reason for _, reason in told.values() if "FOUND" in reason]
     assert "FOUND" not in done.stdout + done.stderr
-    assert not image.left.exists(), image.left.read_text()
-    assert sorted(path.name for path in places[2][0].iterdir()) == ["grades.csv", "grades.csv.journal"]
+    assert not image.left.exists(), image.left.read_text()  # no process
+    assert sorted(path.name for path in grades.iterdir()) == ["grades.csv", "grades.csv.journal"]
+
+
+def _volumes(places):
+    return [(here, there) for there, here in places.items()]
 
 
 @pytest.mark.slow
 @needs_root
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("place", "mode", "left_out", "sentence"),
     [
-        (("install -d -m 700 /desk ", "install -d -m 755 /desk "), "/desk/course can be read by every account"),
-        (("chmod 755 /tmp /var/tmp /dev/shm 2>/dev/null; ", ""), "may leave files in /tmp"),
-        (("exec python", "chmod 700 /usr/local/lib; exec python"), "/usr/local/lib is closed to it"),
+        ("desk", 0o755, "", "/desk/course can be read by every account"),
+        (".local/lib", 0o700, "", "/usr/local/lib is closed to it"),
+        ("desk", 0o700, "chmod 755 /tmp /var/tmp /dev/shm", "may leave files in /tmp"),
     ],
 )
-def test_a_container_that_is_too_open_or_too_closed_says_so(image, places, change, sentence):
+def test_a_container_that_is_too_open_or_too_closed_says_so(image, places, place, mode, left_out, sentence):
     """Nothing of any submission has run, there is no table, and the exit status is that of wrong use."""
-    desk = image.root / "desk"
-    entry = [part.replace(*change) for part in image.entry]
+    _write(places["/desk/submissions"], "91 blank", blank("attention", KEY))
+    command = ["grade", "submissions", "--assignment", "attention", "--key", KEY, "-o", "grades/none.csv"]
+    entry = [part.replace(left_out, ":") if left_out else part for part in image.entry]
+    before = (image.root / place).stat().st_mode
     try:
-        if entry == image.entry:
-            desk.chmod(0o755)
-        done = image.run("grade", "submissions", "--assignment", "attention", "--key", KEY, "-o", "grades/none.csv", volumes=places, entry=entry)
+        (image.root / place).chmod(mode)
+        done = image.run(*command, volumes=_volumes(places), entry=entry)
     finally:
-        desk.chmod(0o700)
-    assert done.returncode == 2, done.stdout + done.stderr
+        (image.root / place).chmod(before)
+    assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
-    assert not (places[2][0] / "none.csv").exists()
+    assert not (places["/desk/grades"] / "none.csv").exists()
