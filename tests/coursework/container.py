@@ -83,9 +83,11 @@ class Container:
     Args:
         folder: An empty folder for the root.
         text: The Containerfile.
+        bubblewrap: Leave this system's bubblewrap in it; it will find namespaces forbidden.
     """
 
-    def __init__(self, folder, text):
+    def __init__(self, folder, text, *, bubblewrap=False):
+        self.bubblewrap = bubblewrap
         self.root, self.left, self.steps = folder / "root", folder / "left", instructions(text)
         self.work, self.environment = (
             "/",
@@ -100,7 +102,7 @@ class Container:
             {"RUN": self._run, "COPY": self._copy, "ENV": self._env, "WORKDIR": self._workdir}.get(word, _nothing)(rest)
         (self.entry,) = [json.loads(rest) for word, rest in self.steps if word == "ENTRYPOINT"]
 
-    def run(self, *arguments, volumes=(), entry=None, timeout=300):
+    def run(self, *arguments, volumes=(), entry=None, read_only=True, timeout=300):
         """``run --rm --network none --read-only --tmpfs /tmp`` with volumes (here, there)."""
         command = [
             f"--bounding-set=-all,+{KEPT.replace(',', ',+')}",
@@ -108,9 +110,9 @@ class Container:
             *(entry or self.entry),
             *arguments,
         ]
-        return self._enter(["setpriv", *command], volumes, "yes", timeout)
+        return self._enter(["setpriv", *command], volumes, read_only, timeout)
 
-    def _enter(self, command, volumes=(), read_only="", timeout=300, **more):
+    def _enter(self, command, volumes=(), read_only=False, timeout=300, **more):
         """Run a command in the root, as process of namespaces of their own."""
         settings = [f"{name}={value}" for name, value in (self.environment | more).items()]
         inner = [
@@ -126,7 +128,8 @@ class Container:
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "SITE": sysconfig.get_path("purelib"),
             "VOLUMES": " ".join(f"{here}:{there}" for here, there in volumes),
-            "READ_ONLY": read_only,
+            "READ_ONLY": "yes" * read_only,
+            "BUBBLEWRAP": "yes" * self.bubblewrap,
             "LEFT": str(self.left),
         }
         apart = ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child"]

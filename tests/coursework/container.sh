@@ -5,7 +5,7 @@ root=$1; shift
 mount --make-rprivate /
 mount --bind "$root" "$root"
 mount --bind /usr "$root/usr"; mount --bind "$root/.local" "$root/usr/local"
-[ ! -e /usr/bin/bwrap ] || mount --bind /dev/null "$root/usr/bin/bwrap"  # the image has none
+[ "$BUBBLEWRAP" ] || [ ! -e /usr/bin/bwrap ] || mount --bind /dev/null "$root/usr/bin/bwrap"
 mount -o remount,ro,bind "$root/usr"
 mount --bind "$SITE" "$root/opt/site"; mount -o remount,ro,bind "$root/opt/site"
 mount -t proc proc "$root/proc"

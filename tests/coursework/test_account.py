@@ -1,4 +1,4 @@
-"""The account of a submission where there are no namespaces: what it must not reach and must be able to read is tried."""
+"""The account of a submission where there are no namespaces: what it must not reach and must be able to read."""
 
 import os
 import tempfile
