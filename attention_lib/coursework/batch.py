@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from attention_lib.coursework.gathering import Gathering
 from attention_lib.coursework.isolation import IsolationError
 from attention_lib.coursework.journal import Journal
-from attention_lib.coursework.marking import CheckResult, Mark, mark
+from attention_lib.coursework.marking import Mark, mark
 from attention_lib.coursework.model import Assignment, assignment_from_source
 from attention_lib.coursework.sandbox import borrowed
 from attention_lib.coursework.session import Limits
-from attention_lib.coursework.submissions import Submission, collect, read_submission
-from attention_lib.coursework.table import Lateness, as_csv, row_of, write_whole
+from attention_lib.coursework.submissions import collect
+from attention_lib.coursework.table import Lateness, as_csv, write_whole
 from attention_lib.errors import OptionError
 
 __all__ = ["Batch", "Job", "grade_folder", "grade_job"]
@@ -98,6 +99,7 @@ def grade_folder(
 
     Raises:
         OptionError: There is nothing to grade, or the journal belongs to something else.
+        IsolationError: No sandbox can be started on this machine; nothing of a submission has run.
         OSError: The disk is full; what was graded until then is kept.
     """
     checks = (source / "checks.py").read_text(encoding="utf-8")
@@ -106,87 +108,59 @@ def grade_folder(
     found = collect(folder)
     if not found:
         raise OptionError(f"{folder} holds no submissions; give the folder with the students' notebooks")
-    about = {"version": VERSION, "assignment": assignment.id, "variant": {k: str(v) for k, v in variant.items()},
-             "checks": hashlib.sha256(checks.encode()).hexdigest()}  # fmt: skip
-    journal_path = output.with_name(output.name + ".journal")
-    if fresh:
-        journal_path.unlink(missing_ok=True)
-    journal = Journal(journal_path, about)
+    journal = _journal(output.with_name(output.name + ".journal"), assignment, variant, checks, fresh)
     before = len(journal.marks)
-    journal.start(journal.seed if journal.seed is not None else secrets.randbits(60))
     assert journal.seed is not None
-    hidden = (str(source.resolve().parent), str(folder.resolve()))
-    job = Job(checks, assignment.id, variant, (), journal.seed, isolation, hidden,
-              limits or Limits())  # fmt: skip
+    hidden = [source.resolve().parent, folder.resolve()]
+    if isolation == "account":  # it is kept out of nothing but what its rights keep it out of
+        hidden.append(output.resolve().parent)
+    places = tuple(map(str, hidden))
+    job = Job(checks, assignment.id, variant, (), journal.seed, isolation, places, limits or Limits())
     pool = executor or ThreadPoolExecutor(workers, thread_name_prefix="grade")
+    start = _starter(pool, job, min(workers, len(found)) if executor is None else 0)
+    gathering = Gathering(
+        assignment, journal, lateness or Lateness(), start, 4 * max(workers, 2), lambda done: progress(done, len(found))
+    )
     try:
-        rows, ungraded = _run(found, folder, assignment, job, journal, pool, lateness or Lateness(), workers, progress)
+        rows = gathering.run(found, folder)
     finally:
         journal.close()
         if executor is None:
             pool.shutdown(cancel_futures=True)
     write_whole(output, as_csv(rows, [*(check.name for check in assignment.checks), *assignment.rubric]))
-    return Batch(rows, len(journal.marks) - before, before, ungraded)
+    return Batch(rows, len(journal.marks) - before, before, gathering.ungraded)
 
 
-def _run(
-    found: list[Submission], folder: Path, assignment: Assignment, job: Job, journal: Journal, pool: Executor,
-    lateness: Lateness, workers: int, progress: Callable[[int, int], None],
-) -> tuple[list[dict[str, str]], int]:  # fmt: skip
-    """Keep the pool busy without reading the whole folder into memory."""
-    rows: dict[int, dict[str, str]] = {}
-    waiting: dict[Future[Mark], tuple[int, Submission]] = {}
-    ungraded = 0
-
-    def finish(number: int, one: Submission, result: Mark) -> None:
-        rows[number] = row_of(one, result, assignment.id, assignment.points, lateness)
-        progress(len(rows), len(found))
-
-    def gather(until: int) -> None:
-        nonlocal ungraded
-        while len(waiting) > until:
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                number, one = waiting.pop(future)
-                result = _result(future, assignment)
-                if result.status == "ungraded":
-                    ungraded += 1
-                else:
-                    journal.add(one.digest, result)
-                finish(number, one, result)
-
-    queued: dict[str, list[tuple[int, Submission]]] = {}
-    for number, listed in enumerate(found):
-        one = read_submission(listed, folder)
-        if one.problem:
-            finish(number, replace(one, cells=()), unread(assignment, one.problem))
-        elif one.digest in journal.marks:
-            finish(number, one, journal.marks[one.digest])
-        elif one.digest in queued:
-            queued[one.digest].append((number, one))  # the same file handed in by two: graded once
-        else:
-            queued[one.digest] = []
-            waiting[pool.submit(grade_job, replace(job, cells=one.cells))] = (number, replace(one, cells=()))
-        gather(4 * max(workers, 2))
-    gather(0)
-    for digest, twins in queued.items():
-        for number, one in twins:
-            result = journal.marks.get(digest) or unread(assignment, "not graded; run the command again", "ungraded")
-            ungraded += result.status == "ungraded"
-            finish(number, one, result)
-    return [rows[number] for number in sorted(rows)], ungraded
+def _journal(path: Path, assignment: Assignment, variant: Mapping[str, Any], checks: str, fresh: bool) -> Journal:
+    """The journal of this very work, open to go on."""
+    about = {
+        "version": VERSION,
+        "assignment": assignment.id,
+        "variant": {name: str(value) for name, value in variant.items()},
+        "checks": hashlib.sha256(checks.encode()).hexdigest(),
+    }
+    if fresh:
+        path.unlink(missing_ok=True)
+    journal = Journal(path, about)
+    journal.start(journal.seed if journal.seed is not None else secrets.randbits(60))
+    return journal
 
 
-def _result(future: Future[Mark], assignment: Assignment) -> Mark:
-    error = future.exception()
-    if error is not None:
-        return unread(assignment, f"the executor failed: {type(error).__name__}: {error}", "ungraded")
-    result = future.result()
-    return result if result.checks or not assignment.checks else unread(assignment, result.reason, result.status)
+def _starter(pool: Executor, job: Job, rooms: int) -> Callable[[tuple[str, ...]], Future[Mark]]:
+    """What hands a submission to the pool; before the first one, so many sandboxes must stand."""
+    standing = rooms == 0
+
+    def start(cells: tuple[str, ...]) -> Future[Mark]:
+        nonlocal standing
+        if not standing:
+            list(pool.map(_open_room, [job] * rooms))
+            standing = True
+        return pool.submit(grade_job, replace(job, cells=cells))
+
+    return start
 
 
-def unread(assignment: Assignment, reason: str, status: str = "unreadable") -> Mark:
-    """A mark of 0 with its reason, for a file that is not a submission."""
-    return Mark(
-        status, tuple(CheckResult(check.name, 0.0, check.points, reason) for check in assignment.checks), reason
-    )
+def _open_room(job: Job) -> None:
+    """Start a sandbox of this process and keep it; no submission is in it yet."""
+    with borrowed(job.isolation, job.hidden):
+        pass

@@ -134,18 +134,27 @@ def otter_notebook(folder: Path, assignment: Assignment, variant: Mapping[str, A
 _SETUP = """#!/usr/bin/env bash
 set -euo pipefail
 apt-get update
-apt-get install -y --no-install-recommends bubblewrap python3 python3-pip python3-venv
-python3 -m venv /autograder/venv
+apt-get install -y --no-install-recommends bubblewrap python3 python3-venv
+python=python3
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then  # Ubuntu 22.04 has 3.10
+    apt-get install -y --no-install-recommends python3.11 python3.11-venv
+    python=python3.11
+fi
+"$python" -m venv /autograder/venv
 /autograder/venv/bin/pip install --no-cache-dir torch numpy
 """
 _RUN = """#!/usr/bin/env bash
 # Gradescope calls this as root: submissions lie in submission/, the answer goes to results/results.json.
 set -u
 root="${AUTOGRADER_ROOT:-/autograder}"
-chmod 700 "$root/source"
+mkdir -p "$root/results"
+chmod 700 "$root/source" "$root/submission" "$root/results"
+# In Gradescope's own container no other account may leave files. Elsewhere /tmp is not ours.
+[ -n "${AUTOGRADER_ROOT:-}" ] || chmod 755 /tmp /var/tmp /dev/shm
 python="$root/venv/bin/python"
 [ -x "$python" ] || python="${PYTHON:-python3}"
 export ATTENTION_COURSEWORK_ISOLATION=account
+cd "$root/source" || exit 1  # Python imports from where it starts: never from the submission
 PYTHONPATH="$root/source" exec "$python" -m attention_lib.coursework.gradescope "$root"
 """
 

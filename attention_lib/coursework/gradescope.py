@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attention_lib.coursework.batch import Job, grade_job, unread
+from attention_lib.coursework.batch import Job, grade_job
+from attention_lib.coursework.gathering import unread
 from attention_lib.coursework.isolation import IsolationError, choose_isolation
 from attention_lib.coursework.marking import Mark
 from attention_lib.coursework.model import Assignment, assignment_from_source
 from attention_lib.coursework.submissions import collect, read_submission
+from attention_lib.coursework.table import write_whole
 
 __all__ = ["main", "results"]
 
@@ -26,7 +28,7 @@ def main(root: Path) -> int:
     mark = _graded(root, source, assignment, release["variant"])
     folder = root / "results"
     folder.mkdir(exist_ok=True)
-    (folder / "results.json").write_text(json.dumps(results(mark, assignment), indent=1), encoding="utf-8")
+    write_whole(folder / "results.json", json.dumps(results(mark, assignment), indent=1))
     return 0
 
 
@@ -43,7 +45,7 @@ def _graded(root: Path, source: str, assignment: Assignment, variant: dict[str, 
         isolation = choose_isolation()
     except IsolationError as error:
         return unread(assignment, str(error), "ungraded")
-    hidden = (str(root / "source"),)
+    hidden = (str(root / "source"), str(root / "results"))
     mark = grade_job(Job(source, assignment.id, variant, newest.cells, secrets.randbits(60), isolation, hidden))
     if mark.status == "ungraded" and isolation == "bubblewrap":  # containers often forbid namespaces inside
         mark = grade_job(Job(source, assignment.id, variant, newest.cells, secrets.randbits(60), "account", hidden))

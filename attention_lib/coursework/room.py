@@ -15,16 +15,20 @@ import torch
 __all__ = ["bubblewrap", "environment", "python", "stage"]
 
 _HERE = Path(__file__).parent
-_STAGED = ("wire.py", "extract.py", "seal.py", "worker.py")
+_STAGED = ("wire.py", "extract.py", "seal.py", "account.py", "worker.py")
 _START = (
     "import sys; sys.path[:0] = [{stage!r}]; sys.path += {sites!r}; "
-    "from attention_lib.coursework.worker import main; main({fd}, {mode!r})"
+    "from attention_lib.coursework.worker import main; main({fd}, {mode!r}, {hidden!r})"
 )
 
 
-def python(folder: str, control: int, mode: str) -> list[str]:
-    """The command of a worker whose files lie in ``folder`` and that answers on the socket ``control``."""
-    start = _START.format(stage=folder, sites=sites(), fd=control, mode=mode)
+def python(folder: str, control: int, mode: str, hidden: Sequence[str]) -> list[str]:
+    """The command of a worker whose files lie in ``folder`` and that answers on the socket ``control``.
+
+    Bubblewrap hides folders by itself; an account has to be tried on them, by the worker.
+    """
+    tried = tuple(hidden) if mode == "account" else ()
+    start = _START.format(stage=folder, sites=sites(), fd=control, mode=mode, hidden=tried)
     return [sys.executable, "-I", "-B", "-c", start]
 
 
@@ -90,6 +94,7 @@ def environment() -> dict[str, str]:
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": "/tmp",
+        "USER": "nobody",
         "LANG": "C.UTF-8",
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",

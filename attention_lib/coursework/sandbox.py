@@ -53,8 +53,8 @@ class Worker:
         if self._process is not None and self._process.poll() is None:
             return
         self.stop()
-        if self.isolation == "account":
-            self._refuse_open_folders()
+        if self.isolation == "account" and os.geteuid() != 0:
+            raise IsolationError("isolation 'account' needs root, which then runs submissions as nobody")
         with room.stage() as folder:  # once the worker is ready, it has read all its files
             ready = self._launch(folder)
         self.nested, self.filtered = bool(ready[1]), bool(ready[2])
@@ -67,7 +67,7 @@ class Worker:
     def _launch(self, folder: str) -> bytes:
         """Start the process and wait for its first word: R, and which layers it could close."""
         ours, theirs = socket.socketpair()
-        command = room.python(folder, theirs.fileno(), self.isolation)
+        command = room.python(folder, theirs.fileno(), self.isolation, self.hidden)
         if self.isolation == "bubblewrap":
             command = [*room.bubblewrap(folder, self.hidden), "--", *command]
         self._process = subprocess.Popen(
@@ -86,14 +86,6 @@ class Worker:
             return _exactly(ours, 3)
         except (OSError, EOFError):
             raise IsolationError(f"the sandbox does not start: {self._last_words()}") from None
-
-    def _refuse_open_folders(self) -> None:
-        """An account is no wall: what nobody may read is for the folders' own rights to say."""
-        if os.geteuid() != 0:
-            raise IsolationError("isolation 'account' needs root, which then runs submissions as nobody")
-        for place in self.hidden:
-            if os.path.isdir(place) and os.stat(place).st_mode & 0o005:
-                raise IsolationError(f"{place} can be read by every account, also by submissions; chmod 700 it first")
 
     def _last_words(self) -> str:
         if self._process is None or self._process.stderr is None:

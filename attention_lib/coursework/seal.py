@@ -95,7 +95,8 @@ def _address_space() -> int:
         return 1024 * MEGABYTE
 
 
-# Numbers of system calls: (x86-64, aarch64). The clone call is allowed for threads only.
+# Numbers of system calls: (x86-64, aarch64). The clone call is allowed for threads only, and prctl for everything but
+# the wish to outlive the parent.
 _FORBIDDEN = {
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
     "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203), "bind": (49, 200),
@@ -105,8 +106,9 @@ _FORBIDDEN = {
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "memfd_create": (319, 279),
     "open_by_handle_at": (304, 265), "kexec_load": (246, 104), "init_module": (175, 105), "sendmsg": (46, 211),
+    "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),  # they outlive a process
 }  # fmt: skip
-_ARCHITECTURES = {"x86_64": (0, 0xC000003E, 56, 435), "aarch64": (1, 0xC00000B7, 220, 435)}
+_ARCHITECTURES = {"x86_64": (0, 0xC000003E, 56, 435, 157), "aarch64": (1, 0xC00000B7, 220, 435, 167)}
 _ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38
 _CLONE_THREAD = 0x10000
 
@@ -128,7 +130,7 @@ def forbid_calls() -> bool:
     return libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0) == 0
 
 
-def _program(column: int, audit: int, clone: int, clone3: int) -> bytes:
+def _program(column: int, audit: int, clone: int, clone3: int, prctl: int) -> bytes:
     """The filter: wrong architecture is killed, clone needs CLONE_THREAD, clone3 does not exist, the rest is EPERM."""
     load, equal, at_least, any_bit, answer = 0x20, 0x15, 0x35, 0x45, 0x06
     lines: list[tuple[int, ...]] = [(load, 0, 0, 4), (equal, 1, 0, audit), (answer, 0, 0, _KILL), (load, 0, 0, 0)]
@@ -139,6 +141,8 @@ def _program(column: int, audit: int, clone: int, clone3: int) -> bytes:
         number = numbers[column]
         if number is not None:
             lines += [(equal, 0, 1, number), (answer, 0, 0, _EPERM)]
+    lines += [(equal, 0, 4, prctl), (load, 0, 0, 16), (equal, 0, 1, _PR_SET_PDEATHSIG), (answer, 0, 0, _EPERM)]
+    lines += [(answer, 0, 0, _ALLOW)]
     lines += [(equal, 0, 3, clone), (load, 0, 0, 16), (any_bit, 1, 0, _CLONE_THREAD), (answer, 0, 0, _EPERM)]
     lines += [(answer, 0, 0, _ALLOW)]
     return b"".join(struct.pack("=HBBI", *line) for line in lines)

@@ -16,30 +16,32 @@ import socket
 import sys
 import time
 import types
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 
-from attention_lib.coursework import seal
+from attention_lib.coursework import account, seal
 from attention_lib.coursework.extract import bound_names, needed_statements, statements_of
 from attention_lib.coursework.wire import WireError, receive, send
 
 __all__ = ["main", "serve"]
 
-_NOBODY = 65534
 
-
-def main(control: int, mode: str) -> None:
+def main(control: int, mode: str, hidden: Sequence[str] = ()) -> None:
     """Serve jobs from the control socket until it closes.
 
     Args:
         control: Number of the inherited control socket.
         mode: ``bubblewrap``, ``account`` (a root that becomes nobody) or ``none``.
+        hidden: With ``account``: folders that a submission must not be able to enter.
     """
     torch.set_num_threads(1)
     _warm_up()
     seal.hide_memory()
+    if mode == "account" and (why := account.trouble(hidden)):
+        sys.exit(why)
     channel = socket.socket(fileno=control)
     nested = mode == "bubblewrap" and _can_nest()
     filtered = _in_a_child(seal.forbid_calls)
@@ -133,9 +135,8 @@ def _child(job: int, mode: str, nested: bool) -> NoReturn:
         sealed = not nested or seal.private_rooms()
         os.chdir("/tmp")
         if sealed and mode == "account":
-            os.setgroups([])
-            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+            account.become()
+            seal.die_with_parent()  # who changes accounts is forgotten by the kernel
         if sealed:
             serve(socket.socket(fileno=job))
     finally:

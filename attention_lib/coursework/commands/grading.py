@@ -7,11 +7,13 @@ import datetime
 import importlib
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from attention_lib.coursework.commands.cluster import DaskPool
 from attention_lib.coursework.commands.common import DONE, LOOK, assignment_in, command, dry, isolation, key
+from attention_lib.coursework.model import Assignment
 from attention_lib.errors import OptionError
 
 
@@ -52,48 +54,47 @@ def _run_grade(given: argparse.Namespace) -> int:
     from attention_lib.coursework.batch import grade_folder
     from attention_lib.coursework.isolation import choose_isolation
     from attention_lib.coursework.session import Limits
-    from attention_lib.coursework.submissions import collect
     from attention_lib.coursework.table import Lateness
 
     folder, assignment = assignment_in(given, given.assignment)
-    if not given.folder.is_dir():
-        raise OptionError(f"{given.folder} is not a folder; give the folder with the students' notebooks")
-    if not assignment.checks:
-        raise OptionError(f"{assignment.id} has written answers only; use the command `written`")
-    if given.workers < 1 or given.seconds <= 0 or given.megabytes < 64:
-        raise OptionError("--workers, --seconds and --megabytes (64 at least) must be positive")
+    _refuse(given, assignment)
     lateness = Lateness(_moment(given.due), given.late)
     if given.dry_run:
-        found = collect(given.folder)
-        for one in found:
-            print(f"{one.student}: {one.file}" + (f" (not {', '.join(one.others)})" if one.others else ""))
-        print(f"would grade {len(found)} submissions of {assignment.id}")
-        return DONE
+        return _list(given.folder, assignment)
     isolation = choose_isolation(given.isolation, unsafe=given.unsafe)
     if isolation == "none":
         print("grade: WITHOUT isolation; strangers' code runs with your rights", file=sys.stderr)
     limits = Limits(int(given.seconds / 2) + 1, min(5.0, given.seconds), given.seconds, given.megabytes)
     with DaskPool(given.dask, given.workers) as executor, _Bar() as bar:
         batch = grade_folder(
-            given.folder,
-            folder,
-            given.key,
-            given.output,
-            isolation=isolation,
-            executor=executor,
-            workers=given.workers,
-            limits=limits,
-            lateness=lateness,
-            fresh=given.fresh,
-            progress=bar,
-        )
-    states: dict[str, int] = {}
-    for row in batch.rows:
-        states[row["status"]] = states.get(row["status"], 0) + 1
-    print(
-        f"{len(batch.rows)} rows in {given.output}: " + ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
-    )
-    return LOOK if batch.ungraded or states.get("unreadable") else DONE
+            given.folder, folder, given.key, given.output, isolation=isolation, executor=executor,
+            workers=given.workers, limits=limits, lateness=lateness, fresh=given.fresh, progress=bar,
+        )  # fmt: skip
+    states = Counter(row["status"] for row in batch.rows)
+    counts = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+    print(f"{len(batch.rows)} rows in {given.output}: {counts}")
+    return LOOK if batch.ungraded or states["unreadable"] else DONE
+
+
+def _refuse(given: argparse.Namespace, assignment: Assignment) -> None:
+    """What cannot be graded, and numbers that make no sense."""
+    if not given.folder.is_dir():
+        raise OptionError(f"{given.folder} is not a folder; give the folder with the students' notebooks")
+    if not assignment.checks:
+        raise OptionError(f"{assignment.id} has written answers only; use the command `written`")
+    if given.workers < 1 or given.seconds <= 0 or given.megabytes < 64:
+        raise OptionError("--workers, --seconds and --megabytes (64 at least) must be positive")
+
+
+def _list(folder: Path, assignment: Assignment) -> int:
+    """What would be graded, for a dry run."""
+    from attention_lib.coursework.submissions import collect
+
+    found = collect(folder)
+    for one in found:
+        print(f"{one.student}: {one.file}" + (f" (not {', '.join(one.others)})" if one.others else ""))
+    print(f"would grade {len(found)} submissions of {assignment.id}")
+    return DONE
 
 
 def _moment(text: str | None) -> float | None:

@@ -167,3 +167,37 @@ def attention(query, key, value, mask=None):
     if libc.unshare(0x10000000 | 0x20000) == 0 or libc.umount2(b"/proc", 2) == 0 or libc.umount2(b"/tmp", 2) == 0:
         tell("a namespace of its own")
     return zeros(query, value)
+
+
+# %% the course and other submissions searched for where no system lies
+def attention(query, key, value, mask=None):
+    for top in set(os.listdir("/")) - {"usr", "proc", "sys", "opt", "lib", "dev"}:
+        for place, _, names in os.walk(f"/{top}"):
+            if place.endswith("/submissions") and names:
+                tell(names)
+            if "checks.py" in names:
+                tell(open(f"{place}/checks.py").read())
+    return zeros(query, value)
+
+
+# %% modules planted for the grader
+def attention(query, key, value, mask=None):
+    planted = "open('/tmp/attack-marker', 'w').write('here'); print('FOUND a way into the grader')\n"
+    for place in (os.getcwd(), "/tmp", "/var/tmp", "/dev/shm", COURSE):
+        for name in ("tqdm", "csv", "numpy", "statistics"):
+            try:
+                open(f"{place}/{name}.py", "w").write(planted)
+            except OSError:
+                pass
+    return zeros(query, value)
+
+
+# %% shared memory left for the next submission
+def attention(query, key, value, mask=None):
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    if libc.shmget(0x5EED, 4096, 0o666) >= 0:
+        tell("an earlier submission's memory")
+    libc.shmget(0x5EED, 4096, 0o1666)
+    return zeros(query, value)

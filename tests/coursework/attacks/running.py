@@ -220,3 +220,40 @@ def attention(query, key, value, mask=None):
 # %% code too deep for the parser
 def attention(query, key, value, mask=None):
     return eval("(" * 5000 + ")" * 5000)
+
+
+# %% a limit put on every other process
+def attention(query, key, value, mask=None):
+    import resource
+    import time
+
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        for number in filter(str.isdigit, [*os.listdir("/proc"), *map(str, range(1, 100))]):
+            try:
+                if int(number) != os.getpid():
+                    resource.prlimit(int(number), resource.RLIMIT_CPU, (0, 0))
+            except OSError:
+                pass
+    return zeros(query, value)
+
+
+# %% every other process ended, again and again
+def attention(query, key, value, mask=None):
+    import time
+
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except OSError:
+            pass
+    return zeros(query, value)
+
+
+# %% a wish to outlive the parent
+def attention(query, key, value, mask=None):
+    import ctypes
+
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+    signal.pause()
