@@ -14,6 +14,7 @@ from attention_lib.coursework.isolation import IsolationError
 from attention_lib.coursework.journal import Journal
 from attention_lib.coursework.marking import CheckResult, Mark, mark
 from attention_lib.coursework.model import Assignment, assignment_from_source
+from attention_lib.coursework.origin import doubt, refuse_another_key
 from attention_lib.coursework.sandbox import borrowed
 from attention_lib.coursework.session import Limits
 from attention_lib.coursework.submissions import Submission, collect, read_submission
@@ -23,6 +24,7 @@ from attention_lib.errors import OptionError
 __all__ = ["Batch", "Job", "grade_folder", "grade_job"]
 
 VERSION = 1
+_LOOKED_AT = 40  # submissions that are read before the first is graded, to see whether the key is theirs
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ class Batch:
 def grade_folder(
     folder: Path, source: Path, key: str, output: Path, *, isolation: str, executor: Executor | None = None,
     workers: int = 2, limits: Limits | None = None, lateness: Lateness | None = None, fresh: bool = False,
-    variant: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] = lambda done, of: None,
+    variant: Mapping[str, Any] | None = None, anyway: bool = False,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Batch:  # fmt: skip
     """Grade every submission in a folder and write the table.
 
@@ -94,18 +97,22 @@ def grade_folder(
         lateness: When it was due.
         fresh: Forget the journal of an earlier run.
         variant: The conventions themselves, in place of those that the key draws.
+        anyway: Grade also where most notebooks name another assignment or other conventions.
         progress: Called with the number done and of all.
 
     Raises:
-        OptionError: There is nothing to grade, or the journal belongs to something else.
+        OptionError: There is nothing to grade, most notebooks are of something else, or the journal is.
         OSError: The disk is full; what was graded until then is kept.
     """
     checks = (source / "checks.py").read_text(encoding="utf-8")
     assignment = assignment_from_source(checks, source.name)
     variant = dict(variant) if variant is not None else assignment.variant(key)
-    found = collect(folder)
+    found = collect(folder, assignment.id)
     if not found:
         raise OptionError(f"{folder} holds no submissions; give the folder with the students' notebooks")
+    if not anyway:
+        some = found[:: max(1, len(found) // _LOOKED_AT)]
+        refuse_another_key([read_submission(one, folder).cells for one in some], assignment.id, variant)
     about = {"version": VERSION, "assignment": assignment.id, "variant": {k: str(v) for k, v in variant.items()},
              "checks": hashlib.sha256(checks.encode()).hexdigest()}  # fmt: skip
     journal_path = output.with_name(output.name + ".journal")
@@ -158,6 +165,8 @@ def _run(
     queued: dict[str, list[tuple[int, Submission]]] = {}
     for number, listed in enumerate(found):
         one = read_submission(listed, folder)
+        told = doubt(one.cells, assignment.id, job.variant)
+        one = replace(one, note="; ".join(text for text in (told, one.note) if text))
         if one.problem:
             finish(number, replace(one, cells=()), unread(assignment, one.problem))
         elif one.digest in journal.marks:
