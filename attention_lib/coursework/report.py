@@ -85,7 +85,7 @@ def _lines(row: dict[str, str], reasons: dict[str, str], titles: dict[str, tuple
         worth = f"{points} of {of:g}" if of else points
         reason = reasons.get(name, "")
         lines.append(f"  {name:16} {worth:>9}  {title}" + (f": {reason}" if reason and reason != "passed" else ""))
-    if not reasons or row["score"] == "":
+    if not reasons or row["score"] != row["out_of"]:  # also what belongs to no check: a cell that cannot be read
         lines.append(f"why: {row['reason']}")
     if row["older_files"]:
         lines.append(f"older files that were not graded: {row['older_files']}")

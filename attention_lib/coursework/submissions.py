@@ -23,6 +23,7 @@ _MOODLE = re.compile(r"^(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|online
 _SUBMISSION = re.compile(r"\.submission$", re.I)
 _SEVERAL = 4  # files with as many different names in one folder are hardly one student's
 WITHOUT_CODE = "a notebook without code"
+CALLED_LATE = "Canvas calls it late"
 NAMELESS = "the file does not say whose it is"
 # What systems and this grader leave beside submissions. A name with a dot in front may be a student's.
 _IGNORED = re.compile(
@@ -114,8 +115,8 @@ def doubts(found: Iterable[Submission]) -> list[str]:
     nameless = [one.file for one in found if one.note == NAMELESS]
     if nameless:
         told.append(
-            f"{len(nameless)} files do not say whose they are ({', '.join(nameless[:3])}, ...): rename them, or put "
-            "each into a folder with the student's name"
+            f"{len(nameless)} files do not say whose they are ({', '.join(nameless[:3])}{', ...' * (len(nameless) > 3)}): "
+            "rename them, or put each into a folder with the student's name"
         )
     for one in found:
         names = {_COPY.sub("", Path(name).stem) for name in (one.file, *one.others)}
@@ -153,9 +154,9 @@ def _identified(path: Path, folder: Path, assignment: str = "") -> Submission:
         named, note = _without_assignment(named, assignment)
     student, number = (match["name"], match["id"]) if match else (named, "")
     moment = (path if path.exists() or path.is_symlink() else path.parent).lstat().st_mtime
-    return Submission(
-        _one_line(student) or "unnamed", number, _one_line(text), moment=moment, note="" if match else note
-    )
+    if match:
+        note = CALLED_LATE if match.groupdict().get("late") else ""
+    return Submission(_one_line(student) or "unnamed", number, _one_line(text), moment=moment, note=note)
 
 
 def _without_assignment(stem: str, assignment: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from attention_lib.coursework.commands import DONE, LOOK, WRONG, main
 from attention_lib.coursework.marking import CheckResult, Mark
 from attention_lib.coursework.model import load_assignment
 from attention_lib.coursework.origin import claim, doubt
-from attention_lib.coursework.submissions import Submission, collect, doubts, read_submission
+from attention_lib.coursework.submissions import CALLED_LATE, Submission, collect, doubts, read_submission
 from attention_lib.coursework.table import Lateness, row_of
 from attention_lib.coursework.variants import draw_variant
 
@@ -129,7 +129,7 @@ def test_files_that_all_bear_the_same_name_are_all_graded_and_pointed_out(desk, 
 def test_a_prefix_or_a_folder_says_whose_it_is(tmp_path, file, student):
     put(tmp_path, file, {})
     (one,) = collect(tmp_path, "scores")
-    assert (one.student, one.note) == (student, "")
+    assert (one.student, one.note) == (student, CALLED_LATE if "_LATE_" in file else "")
 
 
 def test_an_empty_folder_is_a_row(desk):
@@ -242,6 +242,13 @@ def test_a_report_finds_a_name_in_either_order_and_says_what_lateness_took(desk,
     assert grade("--due", "1970-01-01T00:00:00+00:00", "--late", "10") == DONE
     assert main(["report", "Ada Lovelace"]) == DONE
     assert "late, day 2: 100 points without that, 20 taken off" in capsys.readouterr().out
+
+
+def test_a_report_says_which_cell_cannot_be_read(desk, capsys):
+    put(desk / "in", "Ada.ipynb", answered("scores", KEY, "def attention_scores(query, key)\n    return 3"))
+    assert grade() == DONE
+    assert main(["report", "Ada"]) == DONE
+    assert "cannot be read: expected ':'" in capsys.readouterr().out
 
 
 def essays(desk, *texts):
