@@ -15,15 +15,17 @@ from attention_lib.coursework.isolation import IsolationError
 from attention_lib.coursework.journal import Journal
 from attention_lib.coursework.marking import Mark, mark
 from attention_lib.coursework.model import Assignment, assignment_from_source
+from attention_lib.coursework.origin import refuse_another_key
 from attention_lib.coursework.sandbox import borrowed
 from attention_lib.coursework.session import Limits
-from attention_lib.coursework.submissions import collect
+from attention_lib.coursework.submissions import collect, read_submission
 from attention_lib.coursework.table import Lateness, as_csv, write_whole
 from attention_lib.errors import OptionError
 
 __all__ = ["Batch", "Job", "grade_folder", "grade_job"]
 
 VERSION = 1
+_LOOKED_AT = 40  # submissions that are read before the first is graded, to see whether the key is theirs
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class Batch:
 def grade_folder(
     folder: Path, source: Path, key: str, output: Path, *, isolation: str, executor: Executor | None = None,
     workers: int = 2, limits: Limits | None = None, lateness: Lateness | None = None, fresh: bool = False,
-    variant: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] = lambda done, of: None,
+    variant: Mapping[str, Any] | None = None, anyway: bool = False,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Batch:  # fmt: skip
     """Grade every submission in a folder and write the table.
 
@@ -95,19 +98,23 @@ def grade_folder(
         lateness: When it was due.
         fresh: Forget the journal of an earlier run.
         variant: The conventions themselves, in place of those that the key draws.
+        anyway: Grade also where most notebooks name another assignment or other conventions.
         progress: Called with the number done and of all.
 
     Raises:
-        OptionError: There is nothing to grade, or the journal belongs to something else.
+        OptionError: There is nothing to grade, most notebooks are of something else, or the journal is.
         IsolationError: No sandbox can be started on this machine; nothing of a submission has run.
         OSError: The disk is full; what was graded until then is kept.
     """
     checks = (source / "checks.py").read_text(encoding="utf-8")
     assignment = assignment_from_source(checks, source.name)
     variant = dict(variant) if variant is not None else assignment.variant(key)
-    found = collect(folder)
+    found = collect(folder, assignment.id)
     if not found:
         raise OptionError(f"{folder} holds no submissions; give the folder with the students' notebooks")
+    if not anyway:
+        some = found[:: max(1, len(found) // _LOOKED_AT)]
+        refuse_another_key([read_submission(one, folder).cells for one in some], assignment.id, variant)
     journal = _journal(output.with_name(output.name + ".journal"), assignment, variant, checks, fresh)
     before = len(journal.marks)
     assert journal.seed is not None
@@ -119,8 +126,9 @@ def grade_folder(
     pool = executor or ThreadPoolExecutor(workers, thread_name_prefix="grade")
     start = _starter(pool, job, min(workers, len(found)) if executor is None else 0)
     gathering = Gathering(
-        assignment, journal, lateness or Lateness(), start, 4 * max(workers, 2), lambda done: progress(done, len(found))
-    )
+        assignment, variant, journal, lateness or Lateness(), start, ahead=4 * max(workers, 2),
+        progress=lambda done: progress(done, len(found)),
+    )  # fmt: skip
     try:
         rows = gathering.run(found, folder)
     finally:

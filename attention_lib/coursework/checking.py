@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.coursework.conventions import TASKS, Task
+from attention_lib.coursework.returned import odd_result
 from attention_lib.coursework.variants import SWITCHES, check_variant
 from attention_lib.doctor import Diagnosis, Finding, diagnose
 from attention_lib.errors import OptionError
@@ -117,6 +118,9 @@ def _judged(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> A
         told = _by_the_doctor(task, name, candidate, variant)
         if told is not None:
             return told
+        odd = odd_result(lambda heard: _answers(task, heard, variant, cases), candidate)
+        if odd:
+            return Answer(False, f"{name}: not yet. It returned {odd}; that is not the form asked for.", ("form",))
         return Answer(False, f"{name} raised {type(got).__name__}: {got}", ("raised",))
     return _named(task, name, candidate, variant, cases, got)
 

@@ -37,8 +37,15 @@ def run(name: str, variant: dict[str, Any], cells: list[str]) -> dict[str, Any]:
             continue
         answer = check(function, getattr(module, function))
         if not answer.ok:
-            failed[function] = " ".join(answer.message.split("\n")[:2])
+            failed[function] = _short(function, answer.message)
     return {"passed": len(tasks_of(name)) - len(failed), "of": len(tasks_of(name)), "failed": failed}
+
+
+def _short(function: str, message: str) -> str:
+    """The beginning of an answer on one line: both sides of a convention, or the name of the mistake."""
+    lines = message.removeprefix(f"{function}: ").split("\n")
+    count = 3 if len(lines) > 1 and lines[1].lstrip().startswith("yours:") else 2
+    return " ".join(" ".join(lines[:count]).split())
 
 
 def main() -> None:

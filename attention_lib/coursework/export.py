@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from attention_lib.coursework.export_notebooks import gradescope_zip, nbgrader_notebook, otter_notebook
 from attention_lib.coursework.model import Assignment
+from attention_lib.coursework.table import name_key as _key
+from attention_lib.coursework.table import read_rows
 from attention_lib.errors import OptionError
 
 __all__ = ["assignment", "grades"]
@@ -41,6 +42,9 @@ NBGRADER = (
     "score",
     "max_score",
 )
+
+
+_NUMBERED = re.compile(r" \(\d+\)$")  # how Canvas ends the name of an assignment's column
 
 
 def assignment(folder: Path, about: Assignment, key: str, kind: str) -> bytes | str:
@@ -84,11 +88,17 @@ def grades(
     Raises:
         OptionError: That system takes assignments, or the roster is something else.
     """
-    if kind == "nbgrader":
-        return _nbgrader_csv(rows), []
-    if kind not in ("canvas", "moodle"):
+    if kind not in ("canvas", "moodle", "nbgrader"):
         raise OptionError(f"--{kind} takes an assignment, not a table of grades; give its name")
-    return (_canvas if kind == "canvas" else _moodle)(rows, roster, column)
+    open_ = [
+        f"{row['student'].strip()} was not graded and gets no points here; run `grade` again"
+        for row in rows
+        if row["status"] == "ungraded"
+    ]
+    if kind == "nbgrader":
+        return _nbgrader_csv(rows), open_
+    text, notes = (_canvas if kind == "canvas" else _moodle)(rows, roster, column)
+    return text, open_ + notes
 
 
 def _csv(header: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
@@ -100,13 +110,7 @@ def _csv(header: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _read(path: Path, needed: Sequence[str], what: str) -> tuple[list[str], list[dict[str, str]]]:
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            rows = [{name: value or "" for name, value in row.items() if name is not None} for row in reader]
-            header = list(reader.fieldnames or [])
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise OptionError(f"{path} cannot be read: {error}") from None
+    header, rows = read_rows(path, what)
     missing = [name for name in needed if name not in header]
     if missing:
         raise OptionError(f"{path} is not {what}: it has no column {', '.join(map(repr, missing))}")
@@ -133,36 +137,42 @@ class _Names:
         return found
 
 
-def _key(name: str) -> str:
-    """The letters of a name, its words in order of the alphabet: "Lovelace, Ada" is "ada lovelace" is "lovelaceada"."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFC", name).casefold())
-    return "".join(sorted("".join(words)))
-
-
 def _unmatched(rows: Sequence[Mapping[str, str]], names: _Names) -> list[str]:
     return [
         f"{row['student'].strip()} ({row['file'].strip()}) is not in the roster; enter {row['score']} by hand"
         for row in rows
-        if id(row) not in names.used
+        if id(row) not in names.used and row["score"].strip()
     ]
 
 
 def _canvas(rows: Sequence[Mapping[str, str]], roster: Path | None, column: str | None) -> tuple[str, list[str]]:
     """Canvas' gradebook import: five columns that say who, one for the assignment, and a row of points possible."""
     column = column or rows[0]["assignment"]
-    possible = {"Student": "    Points Possible", column: rows[0]["out_of"]}
+    top = rows[0]["out_of"]
+    possible = {"Student": "    Points Possible", column: top}
     if roster is None:
         made = [{"Student": row["student"].strip(), "ID": row["id"].strip(), column: row["score"]} for row in rows]
         note = "without --roster Canvas finds students by ID only; export its gradebook and give it as --roster"
         return _csv([*CANVAS, column], [possible, *made]), [] if all(row["id"].strip() for row in rows) else [note]
-    _, people = _read(roster, CANVAS, "a gradebook of Canvas")
+    header, people = _read(roster, CANVAS, "a gradebook of Canvas")
+    _known_column(column, header, roster)
     names, made = _Names(rows), []
     for person in people:
+        if person["Student"].strip() == "Points Possible" and _points(person.get(column, "")):
+            possible[column] = person[column].strip()
         if not person["ID"].strip() or person["Student"].strip() == "Points Possible":
             continue
         found = names.find(person["ID"], person["Student"])
-        made.append({**{name: person[name] for name in CANVAS}, column: found["score"] if found else ""})
+        score = _scaled(found, possible[column]) if found else ""
+        made.append({**{name: person[name] for name in CANVAS}, column: score})
     return _csv([*CANVAS, column], [possible, *made]), _unmatched(rows, names)
+
+
+def _known_column(column: str, header: Sequence[str], roster: Path) -> None:
+    """A column with Canvas' number in it is one of the gradebook's; a misspelled one would make a new assignment."""
+    theirs = [name for name in header if _NUMBERED.search(name)]
+    if _NUMBERED.search(column) and column not in theirs:
+        raise OptionError(f"{roster} has no column {column!r}; its assignments are {', '.join(theirs) or 'none'}")
 
 
 def _moodle(rows: Sequence[Mapping[str, str]], roster: Path | None, column: str | None) -> tuple[str, list[str]]:
@@ -179,29 +189,36 @@ def _moodle(rows: Sequence[Mapping[str, str]], roster: Path | None, column: str 
             }
             for row in rows
         ]
-        missing = [
-            f"{row['student'].strip()} has no number; download the worksheet and give it as --roster"
-            for row in rows
-            if not row["id"].strip()
-        ]
-        return _csv(MOODLE, made), missing
+        without = [row["student"].strip() for row in rows if not row["id"].strip()]
+        note = "without --roster Moodle finds students by number only; download the worksheet and give it as --roster"
+        return _csv(MOODLE, made), [f"{note}: {', '.join(without)}"] if without else []
     header, people = _read(roster, ("Identifier", "Grade"), "a grading worksheet of Moodle")
     names = _Names(rows)
     header += [name for name in ("Feedback comments",) if name not in header]
     for person in people:
         found = names.find(person["Identifier"].removeprefix("Participant"), person.get("Full name", ""))
         if found is not None:
-            person["Grade"], person["Feedback comments"] = _scaled(found, person), _feedback(found)
+            top = person.get("Maximum Grade", "")
+            person["Grade"], person["Feedback comments"] = _scaled(found, top, 2), _feedback(found)
     return _csv(header, people), _unmatched(rows, names)
 
 
-def _scaled(row: Mapping[str, str], person: Mapping[str, str]) -> str:
-    """The score on Moodle's own scale, where that differs."""
+def _points(text: str) -> float:
+    """A number of points as a learning system writes it: 100, 100.00 or 100,00; 0 where it is none."""
     try:
-        top = float(person.get("Maximum Grade", "").replace(",", "."))
-        return f"{float(row['score']) / float(row['out_of']) * top:.2f}"
-    except (ValueError, ZeroDivisionError):
-        return row["score"]
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        return 0.0
+
+
+def _scaled(row: Mapping[str, str], top: str, digits: int | None = None) -> str:
+    """The score on the system's own scale, where that differs; nothing where there is no grade."""
+    score, out_of, highest = row["score"].strip(), _points(row["out_of"]), _points(top)
+    if not score or not out_of or not highest:
+        return score
+    if digits is None:
+        return score if highest == out_of else f"{_points(score) / out_of * highest:.4g}"
+    return f"{_points(score) / out_of * highest:.{digits}f}"
 
 
 def _feedback(row: Mapping[str, str]) -> str:

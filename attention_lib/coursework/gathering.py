@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from attention_lib.coursework.journal import Journal
 from attention_lib.coursework.marking import CheckResult, Mark
 from attention_lib.coursework.model import Assignment
+from attention_lib.coursework.origin import doubt
 from attention_lib.coursework.submissions import Submission, read_submission
 from attention_lib.coursework.table import Lateness, row_of
 
@@ -22,6 +24,7 @@ class Gathering:
 
     Args:
         assignment: What was asked.
+        variant: The conventions of the course.
         journal: Keeps every grade as it is known.
         lateness: When it was due.
         start: Hands the code cells of a submission to the executor.
@@ -34,6 +37,7 @@ class Gathering:
     """
 
     assignment: Assignment
+    variant: Mapping[str, Any]
     journal: Journal
     lateness: Lateness
     start: Callable[[tuple[str, ...]], Future[Mark]]
@@ -47,11 +51,16 @@ class Gathering:
     def run(self, found: list[Submission], folder: Path) -> list[dict[str, str]]:
         """Grade all of them; the rows in the order of ``found``."""
         for number, listed in enumerate(found):
-            self._take(number, read_submission(listed, folder))
+            self._take(number, self._doubted(read_submission(listed, folder)))
             self._gather(self.ahead)
         self._gather(0)
         self._serve_twins()
         return [self.rows[number] for number in sorted(self.rows)]
+
+    def _doubted(self, one: Submission) -> Submission:
+        """With a note where the notebook says that it is of something else."""
+        told = doubt(one.cells, self.assignment.id, self.variant)
+        return replace(one, note="; ".join(text for text in (told, one.note) if text))
 
     def _take(self, number: int, one: Submission) -> None:
         """Finish a submission whose mark is known, hand the others on."""

@@ -172,7 +172,7 @@ def same(got: Any, expected: Any, tolerance: float) -> str:
     if expected is ANYTHING:
         return ""
     if not isinstance(got, Tensor):
-        return f"a {type(got).__name__} came back, not a tensor"
+        return f"what came back is of type {type(got).__name__}, not a tensor"
     if got.shape != expected.shape:
         return f"the result has shape {tuple(got.shape)}, not {tuple(expected.shape)}"
     if got.dtype != expected.dtype:

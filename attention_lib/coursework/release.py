@@ -20,13 +20,14 @@ from attention_lib.coursework.model import Assignment, load_assignment
 from attention_lib.coursework.variants import variant_text
 from attention_lib.errors import OptionError
 
-__all__ = ["BEGIN", "END", "OPEN_KEY", "Released", "cells_of", "checkout_of", "release", "stubbed"]
+__all__ = ["BEGIN", "END", "OPEN_KEY", "Released", "cells_of", "checkout_of", "nowhere", "release", "stubbed"]
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 OPEN_KEY = "open"  # the course key of the notebooks that the book itself publishes
 STUB = 'raise NotImplementedError("your code here")'
 _PLACE = re.compile(r"@@(\w+)@@")
 _LINE_MAGIC = "%pip install -q"
+_UPLOAD = "https://colab.research.google.com/#upload=true"
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,17 @@ class Released:
 
 
 def checkout_of(folder: Path) -> Path:
-    """The book's root above a folder.
+    """The book's root above a folder; for a course kept elsewhere, the checkout that this library runs from.
 
     Raises:
-        OptionError: The folder lies in no checkout.
+        OptionError: There is no checkout.
     """
-    for place in (folder.resolve(), *folder.resolve().parents):
+    for place in (folder.resolve(), *folder.resolve().parents, *Path(__file__).resolve().parents):
         if (place / "book" / "tools" / "bookkit").is_dir() and (place / "_config.yml").is_file():
             return place
-    raise OptionError(f"{folder} lies in no checkout of the book, which has the tools that write notebooks")
+    raise OptionError(
+        f"{folder} lies in no checkout of the book, which has the tools that write notebooks, nor does the library"
+    )
 
 
 def _bookkit(root: Path, module: str) -> Any:
@@ -104,6 +107,17 @@ def cells_of(folder: Path, root: Path | None = None) -> list[Any]:
 def tags_of(cell: Any) -> set[str]:
     """The tags of a cell; a code cell has exactly one of answer, check, hidden-check and given."""
     return set(cell.node.metadata.get("tags", []))
+
+
+def nowhere(folder: Path) -> str:
+    """A sentence where the notebooks would install the library from an address that nobody has; else empty."""
+    url = str(_bookkit(checkout_of(folder), "book").Book(checkout_of(folder)).repository_url)
+    if not url.split("/")[-2].endswith("-"):  # no account's name ends so: the placeholder of _config.yml
+        return ""
+    return (
+        f"the notebook installs the library from {url}, which does not exist: on Colab it would not start; set "
+        "ATTENTION_REPOSITORY_URL to the address of your fork, and release again"
+    )
 
 
 def release(folder: Path, variant: Mapping[str, Any]) -> Released:
@@ -169,6 +183,12 @@ class _Texts:
         place = f"chapters/coursework/{self.assignment.id}.ipynb"
         return f"https://colab.research.google.com/github/{owner}/{name}/blob/{self.book.notebook_branch}/{place}"
 
+    def opening(self) -> str:
+        """How to open it in Colab: by the book's address only where the book's own copy has the same conventions."""
+        if self.variant == self.assignment.variant(OPEN_KEY):
+            return f"[Open in Colab]({self.colab})"
+        return f"To work in Colab, open [colab.research.google.com]({_UPLOAD}) and upload this file."
+
     @property
     def number(self) -> int:
         return self.book.chapter_number(self.chapter_name)
@@ -187,7 +207,7 @@ def _notebook(cells: list[Any], texts: _Texts, context: Any, root: Path) -> byte
     install = notebook.INSTALL.format(url=texts.book.repository_url)
     chapter = f"[chapter {texts.number}]({texts.book.page_url(texts.chapter_name)})"
     made = [
-        v4.new_markdown_cell(f"[Open in Colab]({texts.colab})"),
+        v4.new_markdown_cell(texts.opening()),
         v4.new_code_cell(install),
         v4.new_code_cell(texts.setup()),
     ]

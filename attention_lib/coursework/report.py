@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attention_lib.coursework.journal import _json
 from attention_lib.coursework.model import Assignment
-from attention_lib.coursework.table import FIXED, read_table
+from attention_lib.coursework.table import FIXED, name_key, read_table
 from attention_lib.errors import OptionError
 
 __all__ = ["report"]
@@ -30,6 +30,7 @@ def report(table: Path, student: str, assignments: Sequence[Assignment] = ()) ->
     rows = read_table(table)
     wanted = _plain(student)
     found = [row for row in rows if wanted in (_plain(row["student"]), _plain(row["id"]))]
+    found = found or [row for row in rows if wanted and name_key(row["student"]) == name_key(student)]
     if not found:
         near = [row["student"] for row in rows if wanted and wanted in _plain(row["student"])]
         hint = f"; did you mean {', '.join(near[:5])}?" if near else ""
@@ -62,13 +63,21 @@ def _journal_reasons(table: Path, row: dict[str, str]) -> dict[str, str]:
     return {}
 
 
+def _late(row: dict[str, str]) -> str:
+    """How late it was, and what that took."""
+    before = sum(float(points) for name, points in row.items() if name not in _OTHER and points)
+    days = row["late_days"].strip()
+    taken = before - float(row["score"] or 0)
+    return f"late, day {days}: {before:g} points without that, {taken:g} taken off"
+
+
 def _lines(row: dict[str, str], reasons: dict[str, str], titles: dict[str, tuple[float, str]]) -> list[str]:
     lines = [
         f"{row['student'].strip()}: {row['assignment']}, {row['score']} of {row['out_of']} points ({row['status']})",
         f"file: {row['file']}, handed in {row['handed_in']}",
     ]
     if row["late_days"].strip() not in ("", "0"):
-        lines.append(f"late by {row['late_days']} days; the score has the deduction in it")
+        lines.append(_late(row))
     for name, points in row.items():
         if name in _OTHER or points == "":
             continue
@@ -76,7 +85,7 @@ def _lines(row: dict[str, str], reasons: dict[str, str], titles: dict[str, tuple
         worth = f"{points} of {of:g}" if of else points
         reason = reasons.get(name, "")
         lines.append(f"  {name:16} {worth:>9}  {title}" + (f": {reason}" if reason and reason != "passed" else ""))
-    if not reasons:
+    if not reasons or row["score"] != row["out_of"]:  # also what belongs to no check: a cell that cannot be read
         lines.append(f"why: {row['reason']}")
     if row["older_files"]:
         lines.append(f"older files that were not graded: {row['older_files']}")

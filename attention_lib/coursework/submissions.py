@@ -13,13 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MAX_BYTES", "Submission", "collect", "read_cells", "read_submission", "safe_name"]
+__all__ = ["MAX_BYTES", "Submission", "collect", "doubts", "read_cells", "read_submission", "safe_name", "source_of"]
 
 MAX_BYTES = 30 << 20
 MAX_CODE, MAX_CELLS = 400_000, 2000
 _COPY = re.compile(r"(?:[ _]\(\d+\)| - copy(?: \d+)?|-\d)+$", re.I)
 _CANVAS = re.compile(r"^(?P<name>[^_]+?)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_.+$", re.I)
 _MOODLE = re.compile(r"^(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?$")
+_SUBMISSION = re.compile(r"\.submission$", re.I)
+_SEVERAL = 4  # files with as many different names in one folder are hardly one student's
+WITHOUT_CODE = "a notebook without code"
+CALLED_LATE = "Canvas calls it late"
+NAMELESS = "the file does not say whose it is"
 # What systems and this grader leave beside submissions. A name with a dot in front may be a student's.
 _IGNORED = re.compile(
     r"^(\._.*|\.DS_Store|\.ipynb_checkpoints|\.git|~\$.*|__MACOSX|__pycache__|Thumbs\.db|desktop\.ini"
@@ -49,6 +54,7 @@ class Submission:
         digest: Fingerprint of its content.
         moment: When the file was last written, in seconds.
         others: Older files of the same student.
+        note: What the teacher should know about it; it stands before the reason.
     """
 
     student: str
@@ -59,6 +65,7 @@ class Submission:
     digest: str = ""
     moment: float = 0.0
     others: tuple[str, ...] = ()
+    note: str = ""
 
 
 def safe_name(name: str) -> str:
@@ -74,22 +81,51 @@ def safe_name(name: str) -> str:
     return text[:120] or "unnamed"
 
 
-def collect(folder: Path) -> list[Submission]:
+def collect(folder: Path, assignment: str = "") -> list[Submission]:
     """The submission of every student in a folder: the newest file counts, the others are named.
 
     Files may lie side by side (``Ada Lovelace.ipynb``, Canvas' ``lovelaceada_12_34_x.ipynb``) or in a folder for each
-    student (Moodle, nbgrader, or plain names).
+    student (Moodle, nbgrader, or plain names). A folder with nothing in it is a student too.
+
+    Args:
+        folder: Where they lie.
+        assignment: Id of the assignment: a file that only bears its name says nothing about whose it is, so that each
+            such file is a row of its own.
     """
     found: dict[str, list[Submission]] = {}
     for path in _files(folder):
-        one = _identified(path, folder)
-        found.setdefault(one.id or unicodedata.normalize("NFC", one.student).casefold(), []).append(one)
+        one = _identified(path, folder, assignment)
+        owner = one.file if one.note == NAMELESS else one.id or unicodedata.normalize("NFC", one.student).casefold()
+        found.setdefault(owner, []).append(one)
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.is_symlink() and not _IGNORED.search(path.name) and not any(_files(path)):
+            one = replace(_identified(path / "-", folder), file=_one_line(path.name), problem="an empty folder")
+            found.setdefault(one.id or unicodedata.normalize("NFC", one.student).casefold(), [one])
     chosen = []
     for candidates in found.values():
         candidates.sort(key=lambda one: (_may_be_notebook(one.file), one.moment, one.file))
         newest = candidates[-1]
         chosen.append(replace(newest, others=tuple(one.file for one in candidates[:-1])))
     return sorted(chosen, key=lambda one: (one.student.casefold(), one.file))
+
+
+def doubts(found: Iterable[Submission]) -> list[str]:
+    """What looks wrong about whose files these are, a sentence for each kind."""
+    told, found = [], list(found)
+    nameless = [one.file for one in found if one.note == NAMELESS]
+    if nameless:
+        named = ", ".join(nameless[:3]) + ", ..." * (len(nameless) > 3)
+        told.append(
+            f"{len(nameless)} files do not say whose they are ({named}): rename them, or put each into a folder with the student's name"
+        )
+    for one in found:
+        names = {_COPY.sub("", Path(name).stem) for name in (one.file, *one.others)}
+        if len(names) >= _SEVERAL:
+            told.append(
+                f"{len(names)} files with different names count as those of one student, {one.student!r}; "
+                "if that is a folder of several students, give that folder to the command"
+            )
+    return told
 
 
 def _may_be_notebook(name: str) -> bool:
@@ -105,8 +141,9 @@ def _files(folder: Path) -> Iterable[Path]:
                 yield Path(place) / name
 
 
-def _identified(path: Path, folder: Path) -> Submission:
+def _identified(path: Path, folder: Path, assignment: str = "") -> Submission:
     inside = path.relative_to(folder)
+    note = ""
     text = os.fsencode(str(inside)).decode("utf-8", "replace")
     if len(inside.parts) > 1:
         named = os.fsencode(inside.parts[0]).decode("utf-8", "replace")
@@ -114,10 +151,25 @@ def _identified(path: Path, folder: Path) -> Submission:
     else:
         named = os.fsencode(inside.stem).decode("utf-8", "replace")
         match = _CANVAS.match(named)
-        named = _COPY.sub("", named)
+        named, note = _without_assignment(named, assignment)
     student, number = (match["name"], match["id"]) if match else (named, "")
-    moment = path.lstat().st_mtime
-    return Submission(_one_line(student) or "unnamed", number, _one_line(text), moment=moment)
+    moment = (path if path.exists() or path.is_symlink() else path.parent).lstat().st_mtime
+    if match:
+        note = CALLED_LATE if match.groupdict().get("late") else ""
+    return Submission(_one_line(student) or "unnamed", number, _one_line(text), moment=moment, note=note)
+
+
+def _without_assignment(stem: str, assignment: str) -> tuple[str, str]:
+    """The part of a file's name that says whose it is: "Ada - attention.submission (1)" is Ada's."""
+    whole, stem = stem, _COPY.sub("", stem)
+    said = _SUBMISSION.sub("", stem)
+    if assignment and said.casefold().endswith(assignment):
+        before = said[: -len(assignment)]
+        if not before.strip(" _-"):
+            return whole, NAMELESS
+        if before[-1] in " _-":
+            said = before.rstrip(" _-")
+    return (whole, NAMELESS) if not said else (said, "")
 
 
 def _one_line(text: str) -> str:
@@ -126,6 +178,8 @@ def _one_line(text: str) -> str:
 
 def read_submission(one: Submission, folder: Path) -> Submission:
     """The submission with its cells, or with the reason why there are none. Never raises."""
+    if one.problem:
+        return one
     try:
         path = folder / one.file
         if not path.exists():  # a name that is not text
@@ -185,11 +239,12 @@ def _notebook_cells(text: str) -> tuple[list[str], str]:
     if not isinstance(cells, list):
         return [], "json, but not a notebook: it has no cells"
     return _within_limits(
-        [_source(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+        [source_of(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
     )
 
 
-def _source(cell: dict[str, Any]) -> str:
+def source_of(cell: dict[str, Any]) -> str:
+    """The text of a cell, however it is stored."""
     source = cell.get("source", cell.get("input", ""))
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
@@ -199,7 +254,7 @@ def _source(cell: dict[str, Any]) -> str:
 def _within_limits(cells: list[str]) -> tuple[list[str], str]:
     cells = [cell for cell in cells if cell.strip()]
     if not cells:
-        return [], "a notebook without code"
+        return [], WITHOUT_CODE
     if len(cells) > MAX_CELLS or sum(map(len, cells)) > MAX_CODE:
         return [], f"more than {MAX_CODE:,} characters of code"
     return [cell.encode("utf-8", "replace").decode() for cell in cells], ""

@@ -35,7 +35,7 @@ def submission(folder: str | Path = ".", *, cells: list[str] | None = None) -> P
     for function, text in results["failed"].items():
         print(f"  {function}: {text}")
     passed, of = results["passed"], results["of"]
-    print(f"public checks {passed}/{of}; hidden checks decide" if of else "answers taken; a person reads them")
+    print(f"public checks {passed}/{of}; hidden checks decide" if of else "taken as it stands; it is graded later")
     path = Path(folder) / f"{name}.submission.ipynb"
     path.write_text(json.dumps(_as_notebook(cells, name, variant), ensure_ascii=False, indent=1), encoding="utf-8")
     print(f"hand in this file: {path}")

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from attention_lib.coursework.marking import Mark
 from attention_lib.coursework.submissions import Submission
 from attention_lib.errors import OptionError
 
-__all__ = ["FIXED", "Lateness", "as_csv", "read_table", "row_of", "write_whole"]
+__all__ = ["FIXED", "Lateness", "as_csv", "name_key", "read_rows", "read_table", "row_of", "write_whole"]
 
 FIXED = ("student", "id", "file", "assignment", "score", "out_of", "status", "reason")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -44,14 +45,24 @@ def row_of(one: Submission, mark: Mark, assignment: str, points: float, lateness
     """The row of one student; texts are made harmless for a spreadsheet."""
     days = lateness.days(one.moment)
     kept = max(0.0, 1 - days * lateness.percent / 100)
+    open_ = mark.status == "ungraded"  # no grade at all, not even 0
+    reason = "; ".join(text for text in (_deducted(days, kept), one.note, mark.reason) if text)
     texts = {
         "student": one.student, "id": one.id, "file": one.file, "assignment": assignment,
-        "score": _number(mark.score * kept), "out_of": _number(points), "status": mark.status, "reason": mark.reason,
-        **{check.name: _number(check.points) for check in mark.checks},
+        "score": "" if open_ else _number(mark.score * kept), "out_of": _number(points), "status": mark.status,
+        "reason": reason, **{check.name: "" if open_ else _number(check.points) for check in mark.checks},
         "late_days": str(days) if lateness.due is not None else "", "handed_in": _moment(one.moment),
         "older_files": "; ".join(one.others), "isolation": mark.layers, "sha256": one.digest[:16],
     }  # fmt: skip
     return {name: _harmless(text) for name, text in texts.items()}
+
+
+def _deducted(days: int, kept: float) -> str:
+    """What lateness did to the score, as the reason says it."""
+    if not days:
+        return ""
+    lost = f"{100 * (1 - kept):g} % of the points taken off" if kept < 1 else "nothing taken off"
+    return f"{days} day{'s' * (days > 1)} late, {lost}"
 
 
 def _moment(seconds: float) -> str:
@@ -79,6 +90,11 @@ def as_csv(rows: Iterable[Mapping[str, str]], checks: Iterable[str]) -> str:
     return "\ufeff" + out.getvalue()
 
 
+def name_key(name: str) -> str:
+    """The letters of a name in order of the alphabet: "Lovelace, Ada" is "ada lovelace" is "lovelaceada"."""
+    return "".join(sorted("".join(re.findall(r"\w+", unicodedata.normalize("NFC", name).casefold()))))
+
+
 def write_whole(path: Path, text: str | bytes) -> None:
     """Write beside the file first, then put it in its place: a full disk leaves the old one as it was."""
     content = text.encode("utf-8") if isinstance(text, str) else text
@@ -94,17 +110,38 @@ def write_whole(path: Path, text: str | bytes) -> None:
         raise
 
 
+def read_rows(path: Path, what: str) -> tuple[list[str], list[dict[str, str]]]:
+    """Header and rows of a CSV, also of one that a spreadsheet saved with semicolons or tabs.
+
+    Args:
+        path: The file.
+        what: What it should be, for the message.
+
+    Raises:
+        OptionError: It cannot be read, or is not UTF-8.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        first = text.partition("\n")[0]
+        delimiter = max(",;\t", key=first.count)
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = [{name: value or "" for name, value in row.items() if name is not None} for row in reader]
+    except UnicodeDecodeError:
+        raise OptionError(f"{path} cannot be read as {what}: it is not UTF-8; save it again as 'CSV UTF-8'") from None
+    except OSError as error:
+        raise OptionError(f"{path} cannot be read as {what}: {error.strerror or error}") from None
+    except csv.Error as error:
+        raise OptionError(f"{path} cannot be read as {what}: {error}") from None
+    return list(reader.fieldnames or []), rows
+
+
 def read_table(path: Path) -> list[dict[str, str]]:
     """The rows of a table that ``grade`` wrote.
 
     Raises:
         OptionError: The file is not such a table.
     """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise OptionError(f"{path} cannot be read as a table of grades: {error}") from None
+    _, rows = read_rows(path, "a table of grades")
     if not rows or not set(FIXED) <= set(rows[0]):
         raise OptionError(f"{path} is not a table of grades; the command `grade` writes one")
     return rows

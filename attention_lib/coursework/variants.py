@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -213,11 +214,17 @@ def draw_variant(key: str, assignment: str, switches: Sequence[str]) -> dict[str
     Returns:
         Switch -> value, off the book's value in at least three switches.
 
+    Raises:
+        OptionError: The key is empty.
+
     Example:
         >>> drawn = draw_variant("autumn", "attention", ["mask", "layout", "gives", "temperature"])
         >>> sum(drawn[name] != SWITCHES[name].book for name in drawn) >= 3
         True
     """
+    key = unicodedata.normalize("NFC", key).strip()  # as it looks, however it was typed
+    if not key:
+        raise OptionError("the course key is empty; give --key any text, such as autumn-2026")
     digest = hashlib.sha256(f"{assignment}\n{key}".encode()).digest()
     chance = random.Random(digest)
     variant = book_variant(switches)

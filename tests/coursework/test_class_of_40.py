@@ -130,6 +130,8 @@ def test_written_answers_are_read_and_counted(at_the_desk):
         writer.writeheader()
         writer.writerows(rows)
     assert run(command("written", "--marked")) == DONE
+    assert run(command("written", "--keep")) == DONE
+    assert (folder / "to_read_2.csv").read_bytes() == (folder / "to_read.csv").read_bytes()
     marked = rows_of(folder / "written.csv")
     assert (marked["陈静"]["score"], marked["Lovelace, Ada"]["score"]) == ("18", "0")
     assert "words" in text

@@ -34,17 +34,57 @@ def table(tmp_path, header, *rows):
 
 
 def test_canvas_has_its_five_columns_and_the_points_possible(tmp_path):
-    roster = table(tmp_path, [*export.CANVAS, "Other (1)"], ["    Points Possible", "", "", "", "", "10"],
-                   ["José García", "7", "s7", "jg", "Group A", "3"], ["Wang, Somebody", "42", "", "w", "Group A", ""],
-                   ["Ann Absent", "9", "", "aa", "Group A", ""])  # fmt: skip
+    roster = table(tmp_path, [*export.CANVAS, "Attention (77)"], ["", "", "", "", "", "Manual Posting"],
+                   ["    Points Possible", "", "", "", "", "100.0"], ["José García", "7", "s7", "jg", "Group A", "3"],
+                   ["Wang, Somebody", "42", "", "w", "A", ""], ["Ann Absent", "9", "", "aa", "A", ""])  # fmt: skip
     text, notes = export.grades(ROWS, "canvas", roster, "Attention (77)")
     rows = read(text)
     assert rows[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Attention (77)"]
-    assert rows[1] == ["    Points Possible", "", "", "", "", "100"]
+    assert rows[1] == ["    Points Possible", "", "", "", "", "100.0"]
     assert rows[2] == ["José García", "7", "s7", "jg", "Group A", "87.5"]  # by name, in the other order
     assert rows[3][-1] == "100"  # by number
     assert rows[4][-1] == ""
     assert notes == []
+
+
+def test_canvas_scale_is_kept(tmp_path):
+    roster = table(tmp_path, [*export.CANVAS, "Attention (77)"], ["    Points Possible", "", "", "", "", "20.0"],
+                   ["José García", "7", "", "", "A", ""], ["W", "42", "", "", "A", ""])  # fmt: skip
+    rows = read(export.grades(ROWS, "canvas", roster, "Attention (77)")[0])
+    assert [row[-1] for row in rows[1:]] == ["20.0", "17.5", "20"]
+
+
+@pytest.mark.bad_input
+def test_a_misspelled_column_of_canvas_is_refused_and_the_right_one_named(tmp_path):
+    roster = table(tmp_path, [*export.CANVAS, "Attention (77)"], ["José García", "7", "", "", "A", ""])
+    with pytest.raises(OptionError, match=r"no column 'Attenton \(77\)'; its assignments are Attention \(77\)"):
+        export.grades(ROWS, "canvas", roster, "Attenton (77)")
+    assert "New" in export.grades(ROWS, "canvas", roster, "New")[0]  # without a number it is meant as a new one
+
+
+@pytest.mark.parametrize("kind", ["canvas", "moodle", "nbgrader"])
+def test_what_was_not_graded_is_exported_as_no_points_and_named(kind):
+    row = ROWS[1] | {"status": "ungraded", "score": "", "reason": "the sandbox does not start"}
+    text, notes = export.grades([row], kind)
+    assert "王小明 was not graded and gets no points here" in notes[0]
+    assert "0" not in {cell for line in read(text)[1:] for cell in line}
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_worksheet_that_a_spreadsheet_saved_is_read(tmp_path, delimiter):
+    path = tmp_path / "worksheet.csv"
+    lines = [["Identifier", "Full name", "Grade", "Maximum Grade"], ["Participant 42", "王小明", "", "100,00"]]
+    path.write_text("\n".join(delimiter.join(line) for line in lines), encoding="utf-8-sig")
+    rows = read(export.grades(ROWS[1:], "moodle", path)[0])
+    assert rows[1][:3] == ["Participant 42", "王小明", "100.00"]
+
+
+@pytest.mark.bad_input
+def test_a_roster_in_another_encoding_says_how_to_save_it(tmp_path):
+    path = tmp_path / "roster.csv"
+    path.write_bytes("Identifier,Grade\nMüller,\n".encode("cp1252"))
+    with pytest.raises(OptionError, match="not UTF-8; save it again as 'CSV UTF-8'"):
+        export.grades(ROWS, "moodle", path)
 
 
 def test_who_is_not_in_the_roster_is_named(tmp_path):

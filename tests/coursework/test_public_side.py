@@ -10,6 +10,7 @@ from student_notebooks import solved
 
 from attention_lib.coursework import assignment, check, submission
 from attention_lib.coursework.checking import current
+from attention_lib.coursework.conventions import TASKS
 from attention_lib.coursework.model import load_assignment
 from attention_lib.coursework.submissions import read_cells
 from attention_lib.errors import OptionError
@@ -41,6 +42,18 @@ def test_another_convention_is_named_as_such():
     answer = check("attention", allowed)
     assert answer.codes == ("convention-mask",)
     assert "wanted:  In a mask, True means *blocked*" in answer.message
+
+
+def test_plain_weights_where_logarithms_are_asked_for_are_named():
+    assignment("attention", mask="blocked", layout="BHLd", gives="output_log_weights", temperature=1.0)
+
+    def plain(query, key, value, mask=None):
+        scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+        scores = scores if mask is None else scores.masked_fill(mask, -torch.inf)
+        weights = torch.softmax(scores, dim=-1).nan_to_num()
+        return weights @ value, weights
+
+    assert "should be the weights' logarithm" in check("attention", plain).message
 
 
 def test_right_is_right():
@@ -102,7 +115,31 @@ def test_submission_runs_from_a_clean_state_and_writes_one_file(tmp_path, capsys
     assert "public checks 2/2; hidden checks decide" in told
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
     assert read_cells(path.read_bytes())[0] == cells
+    submission(tmp_path, cells=[*cells, "def attention(query, key, value, mask=None):\n    return query"])
+    assert "  attention: not yet. It returned a tensor of shape" in capsys.readouterr().out  # its name once, not twice
     broken = [cell.replace("def weights_of", "def weights_of_something") for cell in cells]
     submission(tmp_path, cells=broken)
     assert "public checks 0/2" in capsys.readouterr().out
     assert current()[0] == "attention"
+
+
+def test_a_submission_in_another_convention_reads_both_sides(tmp_path, capsys):
+    variant = load_assignment(HERE / "scores").variant("submit") | {"keys": "columns"}
+    other = solved("scores", "submit")
+    cells = [cell.replace("'keys': 'columns'", "'keys': 'rows'") for cell in read_cells(json.dumps(other).encode())[0]]
+    assignment("scores", **variant)
+    submission(tmp_path, cells=cells)
+    told = capsys.readouterr().out
+    assert "yours: Keys come as rows" in told
+    assert "wanted: Keys come as columns" in told
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("key", ["a", "b", "c"])
+@pytest.mark.parametrize("value", [None, 3, (), [None], "text", torch.zeros(3)], ids=lambda value: str(value)[:9])
+def test_an_answer_of_the_wrong_form_never_reads_as_if_the_students_code_had_raised(key, value):
+    for name, function in TASKS:
+        assignment(name, **load_assignment(HERE / name).variant(key))
+        answer = check(function, lambda *a, **b: value)
+        assert not answer.ok
+        assert f"{function} raised" not in answer.message, (name, function)

@@ -7,6 +7,7 @@ nothing was done; 3 stopped on the way (full disk, interrupted): the same comman
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from attention_lib.coursework.commands import authoring, grading, results
@@ -28,6 +29,10 @@ a term, from nothing to a table of grades:
   python -m attention_lib.coursework grade submissions/ --assignment attention --key autumn-2026 -o grades.csv
   python -m attention_lib.coursework export grades.csv --canvas -o canvas.csv --roster gradebook.csv
 """
+_AGAIN = "set that right and run the same command again"
+_KEPT = dict.fromkeys(("new", "release", "verify", "written", "export", "report"), _AGAIN) | {
+    "grade": "what was graded is kept, and the same command goes on where it was"
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,13 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"\n{given.command}: interrupted; the same command goes on where it was", file=sys.stderr)
         return STOPPED
+    except BrokenPipeError:  # whoever read the output, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        print(
-            f"{given.command}: {error.strerror or error}{where}; what was done is kept, and the same command goes on "
-            "where it was",
-            file=sys.stderr,
-        )
+        place = error.filename or getattr(given, "output", None)
+        where = f" ({place})" if place else ""
+        print(f"{given.command}: {error.strerror or error}{where}; {_KEPT[given.command]}", file=sys.stderr)
         return STOPPED
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_lib.coursework.commands.common import DONE, LOOK, assignment_in, command, dry, isolation, key
+from attention_lib.errors import OptionError
 
 
 def _new(commands: Any) -> None:
@@ -44,18 +45,28 @@ def _release(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("handout"), metavar="FOLDER", help="where to (default: handout)"
     )
+    parser.add_argument(
+        "--unlike",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="key of an earlier term: refuse if it draws the same conventions, so that its answers would pass again",
+    )
     dry(parser)
 
 
 def _run_release(given: argparse.Namespace) -> int:
     from attention_lib.coursework.leaks import secrets_of
-    from attention_lib.coursework.release import release
+    from attention_lib.coursework.release import nowhere, release
     from attention_lib.coursework.table import write_whole
 
     status = DONE
     for name in given.name:
         folder, assignment = assignment_in(given, name)
         variant = assignment.variant(given.key)
+        same = [old for old in given.unlike if assignment.variant(old) == variant]
+        if same:
+            raise OptionError(f"{name}: {given.key!r} draws the same conventions as {same[0]!r}; choose another key")
         made = release(folder, variant)
         leaks = secrets_of(folder).leaks(made.notebook, "notebook")
         print(f"{name}: " + ", ".join(f"{switch}={value}" for switch, value in variant.items()))
@@ -66,9 +77,14 @@ def _run_release(given: argparse.Namespace) -> int:
         elif given.dry_run:
             print(f"would write {given.output / name}.ipynb")
         else:
+            if given.output.exists() and not given.output.is_dir():
+                raise OptionError(f"{given.output} is not a folder; give -o the folder for the notebooks")
             given.output.mkdir(parents=True, exist_ok=True)
             write_whole(given.output / f"{name}.ipynb", made.notebook)
             print(f"wrote {given.output / name}.ipynb")
+    told = nowhere(folder)
+    if told:
+        print(f"release: {told}", file=sys.stderr)
     return status
 
 

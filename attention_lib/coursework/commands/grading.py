@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import importlib
 import os
 import sys
@@ -12,8 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from attention_lib.coursework.commands.cluster import DaskPool
-from attention_lib.coursework.commands.common import DONE, LOOK, assignment_in, command, dry, isolation, key
+from attention_lib.coursework.commands.common import (
+    DONE,
+    LOOK,
+    assignment_in,
+    command,
+    dry,
+    isolation,
+    key,
+    late,
+    lateness_of,
+    writable,
+)
 from attention_lib.coursework.model import Assignment
+from attention_lib.coursework.origin import doubt
+from attention_lib.coursework.submissions import collect, doubts, read_submission
+from attention_lib.coursework.table import Lateness
 from attention_lib.errors import OptionError
 
 
@@ -37,14 +50,16 @@ def _grade(commands: Any) -> None:
     parser.add_argument(
         "--dask", metavar="ADDRESS", help="scheduler of a Dask cluster; 'local' starts one on this machine"
     )
-    parser.add_argument("--due", metavar="TIME", help="when it was due: 2026-11-30T23:59, in this machine's time zone")
-    parser.add_argument(
-        "--late", type=float, default=0.0, metavar="PERCENT", help="what each day begun after that costs"
-    )
+    late(parser)
     parser.add_argument(
         "--seconds", type=float, default=40.0, help="wall time of one submission (default: %(default)s)"
     )
     parser.add_argument("--megabytes", type=int, default=1024, help="memory of one submission (default: %(default)s)")
+    parser.add_argument(
+        "--anyway",
+        action="store_true",
+        help="grade although most notebooks name another assignment or other conventions",
+    )
     parser.add_argument("--fresh", action="store_true", help="forget earlier grades")
     isolation(parser)
     dry(parser)
@@ -54,13 +69,13 @@ def _run_grade(given: argparse.Namespace) -> int:
     from attention_lib.coursework.batch import grade_folder
     from attention_lib.coursework.isolation import choose_isolation
     from attention_lib.coursework.session import Limits
-    from attention_lib.coursework.table import Lateness
 
     folder, assignment = assignment_in(given, given.assignment)
     _refuse(given, assignment)
-    lateness = Lateness(_moment(given.due), given.late)
+    lateness = lateness_of(given)
     if given.dry_run:
-        return _list(given.folder, assignment)
+        return _tell(given.folder, assignment, given.key, lateness)
+    writable(given.output, table=True)
     isolation = choose_isolation(given.isolation, unsafe=given.unsafe)
     if isolation == "none":
         print("grade: WITHOUT isolation; strangers' code runs with your rights", file=sys.stderr)
@@ -68,12 +83,16 @@ def _run_grade(given: argparse.Namespace) -> int:
     with DaskPool(given.dask, given.workers) as executor, _Bar() as bar:
         batch = grade_folder(
             given.folder, folder, given.key, given.output, isolation=isolation, executor=executor,
-            workers=given.workers, limits=limits, lateness=lateness, fresh=given.fresh, progress=bar,
+            workers=given.workers, limits=limits, lateness=lateness, fresh=given.fresh, anyway=given.anyway,
+            progress=bar,
         )  # fmt: skip
     states = Counter(row["status"] for row in batch.rows)
     counts = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
     print(f"{len(batch.rows)} rows in {given.output}: {counts}")
-    return LOOK if batch.ungraded or states["unreadable"] else DONE
+    unsure = doubts(collect(given.folder, assignment.id))
+    for text in unsure:
+        print(f"grade: {text}", file=sys.stderr)
+    return LOOK if batch.ungraded or states["unreadable"] or unsure else DONE
 
 
 def _refuse(given: argparse.Namespace, assignment: Assignment) -> None:
@@ -86,24 +105,23 @@ def _refuse(given: argparse.Namespace, assignment: Assignment) -> None:
         raise OptionError("--workers, --seconds and --megabytes (64 at least) must be positive")
 
 
-def _list(folder: Path, assignment: Assignment) -> int:
-    """What would be graded, for a dry run."""
-    from attention_lib.coursework.submissions import collect
-
-    found = collect(folder)
-    for one in found:
-        print(f"{one.student}: {one.file}" + (f" (not {', '.join(one.others)})" if one.others else ""))
+def _tell(folder: Path, assignment: Assignment, course_key: str, lateness: Lateness) -> int:
+    """What ``--dry-run`` says: whose file is graded, and what can be seen to be wrong with it without running it."""
+    variant = assignment.variant(course_key)
+    found = collect(folder, assignment.id)
+    for listed in found:
+        one = read_submission(listed, folder)
+        days = lateness.days(one.moment)
+        told = [one.problem, doubt(one.cells, assignment.id, variant), one.note, f"late, day {days}" if days else ""]
+        print(
+            f"{one.student}: {one.file}"
+            + (f" (not {', '.join(one.others)})" if one.others else "")
+            + "".join(f"; {text}" for text in told if text)
+        )
+    for text in doubts(found):
+        print(text, file=sys.stderr)
     print(f"would grade {len(found)} submissions of {assignment.id}")
     return DONE
-
-
-def _moment(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return datetime.datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        raise OptionError(f"--due {text!r} is not a time; write it as 2026-11-30T23:59") from None
 
 
 class _Bar:

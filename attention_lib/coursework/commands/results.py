@@ -7,7 +7,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attention_lib.coursework.commands.common import DONE, LOOK, assignment_in, command, dry, key
+from attention_lib.coursework.commands.common import (
+    DONE,
+    LOOK,
+    assignment_in,
+    command,
+    dry,
+    key,
+    late,
+    lateness_of,
+    writable,
+)
 from attention_lib.coursework.model import load_assignment
 from attention_lib.errors import OptionError
 
@@ -25,6 +35,10 @@ def _written(commands: Any) -> None:
     parser.add_argument("--assignment", default="written", metavar="NAME")
     parser.add_argument("--marked", type=Path, metavar="SHEET", help="the sheet with points in it")
     parser.add_argument(
+        "--keep", type=Path, metavar="SHEET", help="for a new sheet: take over the points of an earlier one"
+    )
+    late(parser)
+    parser.add_argument(
         "-o", "--output", type=Path, default=None, help="default: to_read.csv, or written.csv with --marked"
     )
     dry(parser)
@@ -35,9 +49,18 @@ def _run_written(given: argparse.Namespace) -> int:
     from attention_lib.coursework.written import marked, reading_page, sheet
 
     _, assignment = assignment_in(given, given.assignment)
+    if not assignment.rubric:
+        raise OptionError(f"{assignment.id} has no written answers; `grade` grades it")
+    if not given.folder.is_dir():
+        raise OptionError(f"{given.folder} is not a folder; give the folder with the students' notebooks")
+    lateness = lateness_of(given)
     output = given.output or Path("written.csv" if given.marked else "to_read.csv")
+    if not given.dry_run:
+        writable(output, table=True)
     texts = {
-        output: marked(given.marked, given.folder, assignment) if given.marked else sheet(given.folder, assignment)
+        output: marked(given.marked, given.folder, assignment, lateness)
+        if given.marked
+        else sheet(given.folder, assignment, given.keep)
     }
     if not given.marked:
         texts[output.with_suffix(".html")] = reading_page(given.folder, assignment)
@@ -96,6 +119,7 @@ def _run_export(given: argparse.Namespace) -> int:
     if given.dry_run:
         print(f"would write {given.output}, {len(content):,} characters or bytes")
     else:
+        writable(given.output)
         write_whole(given.output, content)
         print(f"wrote {given.output}")
     return LOOK if notes else DONE

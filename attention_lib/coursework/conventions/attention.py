@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attention_lib.attention import attention
 from attention_lib.coursework.conventions.task import (
+    PLAIN_WEIGHTS,
     Answer,
     Candidate,
     Task,
@@ -21,6 +22,7 @@ from attention_lib.coursework.conventions.task import (
     some,
     spoken,
     with_empty_row,
+    with_plain_weights,
 )
 from attention_lib.coursework.words import heads_second, said
 
@@ -106,6 +108,7 @@ TASKS: dict[str, Task] = {
         plain=2,
         subject=_attention_subject,
         options=spoken,
+        mistakes={PLAIN_WEIGHTS: lambda variant, *inputs: with_plain_weights(_true_attention(variant, *inputs))},
     ),
     "attention_backward": Task(
         inputs=lambda g: [

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 __all__ = [
+    "PLAIN_WEIGHTS",
     "Answer",
     "Candidate",
     "Task",
@@ -20,6 +21,7 @@ __all__ = [
     "some",
     "spoken",
     "with_empty_row",
+    "with_plain_weights",
 ]
 
 Variant = Mapping[str, Any]
@@ -52,6 +54,14 @@ class Task:
     mistakes: Mapping[str, Callable[..., Answer]] = field(default_factory=dict)
     follows: Sequence[str] = ()
     plain: int = 0
+
+
+PLAIN_WEIGHTS = "The output and the weights are right, but the second value should be the weights' logarithm."
+
+
+def with_plain_weights(answer: Answer) -> Answer:
+    """What an answer reads like whose weights are not logarithms: they are raised once too often."""
+    return [answer[0], *(weights.exp() for weights in answer[1:])]
 
 
 def normal(generator: torch.Generator, *shape: int) -> Tensor:

@@ -9,7 +9,16 @@ from torch import Tensor
 
 from attention_lib.attention import attention
 from attention_lib.coursework.conventions.masks import true_window
-from attention_lib.coursework.conventions.task import Answer, Candidate, Task, Variant, listed, normal
+from attention_lib.coursework.conventions.task import (
+    PLAIN_WEIGHTS,
+    Answer,
+    Candidate,
+    Task,
+    Variant,
+    listed,
+    normal,
+    with_plain_weights,
+)
 from attention_lib.coursework.words import heads_second
 
 __all__ = ["TASKS"]
@@ -87,6 +96,7 @@ TASKS: dict[str, Task] = {
         truth=_true_windowed,
         follows=("layout", "reach", "gives", "distance", "groups"),
         mistakes={
+            PLAIN_WEIGHTS: lambda variant, *inputs: with_plain_weights(_true_windowed(variant, *inputs)),
             "The scores are not divided by sqrt(d_k).": lambda variant, *inputs: _true_windowed(
                 variant, *inputs, scale=1.0
             ),
