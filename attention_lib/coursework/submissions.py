@@ -116,7 +116,8 @@ def doubts(found: Iterable[Submission]) -> list[str]:
     if nameless:
         named = ", ".join(nameless[:3]) + ", ..." * (len(nameless) > 3)
         told.append(
-            f"{len(nameless)} files do not say whose they are ({named}): rename them, or put each into a folder with the student's name"
+            f"{len(nameless)} files do not say whose they are ({named}): "
+            "rename them, or put each into a folder with the student's name"
         )
     for one in found:
         names = {_COPY.sub("", Path(name).stem) for name in (one.file, *one.others)}
