@@ -114,9 +114,10 @@ def doubts(found: Iterable[Submission]) -> list[str]:
     told, found = [], list(found)
     nameless = [one.file for one in found if one.note == NAMELESS]
     if nameless:
+        shown = ", ".join(nameless[:3]) + ", ..." * (len(nameless) > 3)
         told.append(
-            f"{len(nameless)} files do not say whose they are ({', '.join(nameless[:3])}{', ...' * (len(nameless) > 3)}): "
-            "rename them, or put each into a folder with the student's name"
+            f"{len(nameless)} files do not say whose they are ({shown}): rename them, or put each into a folder with "
+            "the student's name"
         )
     for one in found:
         names = {_COPY.sub("", Path(name).stem) for name in (one.file, *one.others)}
