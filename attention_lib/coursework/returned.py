@@ -50,4 +50,5 @@ def described(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         inside = "; ".join(map(described, value[:_NAMED])) + "; ..." * (len(value) > _NAMED)
         return f"a {type(value).__name__} of {len(value)}" + (f": {inside}" if value else "")
-    return f"{str(value)[:40]} of type {type(value).__name__}"
+    told = f"{str(value)[:40]} of type " if isinstance(value, (int, float, str)) else "something of type "
+    return told + type(value).__name__

@@ -259,6 +259,7 @@ def test_a_journal_of_something_else_is_refused(folder, capsys):
         str(folder.parent / "grades.csv"),
         "--workers",
         "1",
+        "--anyway",
     ]
     assert main(arguments) == WRONG
     assert "belongs to another assignment, key or version" in capsys.readouterr().err

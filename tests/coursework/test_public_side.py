@@ -143,3 +143,26 @@ def test_an_answer_of_the_wrong_form_never_reads_as_if_the_students_code_had_rai
         answer = check(function, lambda *a, **b: value)
         assert not answer.ok
         assert f"{function} raised" not in answer.message, (name, function)
+
+
+@pytest.mark.parametrize(
+    ("sign", "by_root", "by_temperature", "sentence"),
+    [
+        (-1, False, False, "the wrong sign"),
+        (1, False, True, "divided by the temperature too"),
+        (1, True, False, "divided by sqrt(d_k) too"),
+        (1, True, True, "divided by sqrt(d_k) and the temperature too"),
+    ],
+)
+@pytest.mark.parametrize("result", ["keys_first", "queries_first"])
+def test_a_distance_bias_in_the_wrong_place_is_named(result, sign, by_root, by_temperature, sentence):
+    assignment("scores", keys="rows", temperature=0.5, distance=0.5, result=result)
+
+    def misplaced(query, key):
+        root = query.shape[-1] ** 0.5
+        gaps = (torch.arange(query.shape[-2])[:, None] - torch.arange(key.shape[-2])).abs()
+        bias = sign * 0.5 * gaps / (root if by_root else 1) / (0.5 if by_temperature else 1)
+        scores = query @ key.transpose(-2, -1) / (root * 0.5) - bias
+        return scores.transpose(-2, -1) if result == "keys_first" else scores
+
+    assert sentence in check("attention_scores", misplaced).message

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -37,6 +40,16 @@ def _scores_subject(candidate: Candidate, variant: Variant) -> Candidate:
     return mine
 
 
+def _off_by(share: Callable[[float, float], float]) -> Callable[..., Answer]:
+    """The right scores, with a share of the distance bias that is left over once the right one was added back."""
+
+    def made(variant: Variant, query: Tensor, key: Tensor) -> Answer:
+        left = share(variant["temperature"], math.sqrt(query.shape[-1]))
+        return [dot_product_scores(query, key) + left * _gaps(query.shape[-2], key.shape[-2], variant, query)]
+
+    return made
+
+
 TASKS: dict[str, Task] = {
     "attention_scores": Task(
         inputs=lambda g: [(normal(g, 2, 3, 5), normal(g, 2, 7, 5)), (normal(g, 2, 3, 11), normal(g, 2, 7, 11))],
@@ -44,5 +57,17 @@ TASKS: dict[str, Task] = {
         truth=lambda variant, query, key: [dot_product_scores(query, key)],
         kind="attention",
         subject=_scores_subject,
+        mistakes={
+            "The distance bias has the wrong sign: far keys get higher scores.": _off_by(lambda t, root: 2 * t),
+            "The distance bias is divided by the temperature too; subtract it from the divided score.": (
+                _off_by(lambda t, root: t - 1)
+            ),
+            "The distance bias is divided by sqrt(d_k) too; subtract it from the divided score.": (
+                _off_by(lambda t, root: t * (1 - 1 / root))
+            ),
+            "The distance bias is divided by sqrt(d_k) and the temperature too; subtract it after that.": (
+                _off_by(lambda t, root: t - 1 / root)
+            ),
+        },
     ),
 }
