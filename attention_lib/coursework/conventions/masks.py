@@ -114,8 +114,8 @@ TASKS: dict[str, Task] = {
                 variant, L, S, w + 1
             ),
             "There is no window: every earlier key is seen.": lambda variant, L, S, w: true_window(variant, L, S, 999),
-            "convention-reach|The window reaches to both sides; this one never sees the future.": lambda variant, L, S, w: (
-                true_window({**variant, "reach": "around"}, L, S, w + (variant["reach"] == "before"))
+            "convention-reach|The window never sees the future; yours does.": lambda variant, L, S, w: true_window(
+                {**variant, "reach": "around"}, L, S, w + (variant["reach"] == "before")
             ),
             "The window has one key fewer than it should.": lambda variant, L, S, w: (
                 true_window(variant, L, S, w - 1) if w > 1 else [torch.zeros(L, S, dtype=torch.bool)]
@@ -147,7 +147,7 @@ TASKS: dict[str, Task] = {
             "convention-mask|It blocks what should be allowed: mind what True means here.": lambda variant, allowed: [
                 torch.zeros(allowed.shape).masked_fill(allowed, -torch.inf)
             ],
-            "convention-mask|It holds 0 and 1, which get *added* to scores: blocked entries need -inf.": lambda variant, allowed: [
+            "convention-mask|It holds 0 and 1, which get *added*: blocked needs -inf.": lambda variant, allowed: [
                 allowed.float()
             ],
             "It multiplies by -inf, and 0 times -inf is NaN: fill in -inf where blocked.": lambda variant, allowed: [
