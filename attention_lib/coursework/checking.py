@@ -9,15 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_lib.coursework.comparing import difference, equal
 from attention_lib.coursework.conventions import TASKS, Task
-from attention_lib.coursework.returned import odd_result
+from attention_lib.coursework.listening import Listener, described
 from attention_lib.coursework.variants import SWITCHES, check_variant
+from attention_lib.coursework.withheld import TORCH_ATTENTION, TORCH_GRADIENTS, Withheld
 from attention_lib.doctor import Diagnosis, Finding, diagnose
 from attention_lib.errors import OptionError
 
 __all__ = ["Answer", "assignment", "check", "current", "tasks_of"]
 
 _OPEN = "Not answered yet. Write your function, run its cell, and ask again."
+_STATE = "Asked the same again, it answers otherwise: does it keep something in a global variable?"
 _UNNAMED = ("differs", "not-callable", "doctor-failed", "raises", "time-limit")
 _NOW: dict[str, Any] = {"id": "", "variant": {}}
 
@@ -102,15 +105,25 @@ def check(name: str, candidate: Any) -> Answer:
 
 def _judged(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> Answer:
     cases = task.inputs(torch.Generator().manual_seed(2026))
+    listener = Listener(candidate, (*TORCH_ATTENTION, *(TORCH_GRADIENTS if task.by_hand else ())))
     got: list[list[Any]] | BaseException
     try:
-        got = _answers(task, candidate, variant, cases)
+        got = _answers(task, listener, variant, cases)
     except NotImplementedError:
         return Answer(False, _OPEN, ("open",))
+    except Withheld as error:
+        return Answer(False, f"{name}: not yet. {error}.", ("withheld",))
     except (Exception, SystemExit) as error:  # a learner's code may raise anything; it must not end the notebook
         got = error
-    if not isinstance(got, BaseException) and _equal(got, _truths(task, variant, cases)):
-        return _thorough(task, name, candidate, variant)
+    if listener.fault:
+        return Answer(False, f"{name}: not yet. {listener.fault[1]}", (listener.fault[0],))
+    truths = _truths(task, variant, cases)
+    if not isinstance(got, BaseException):
+        if equal(got, truths) or (listener.dtype and equal(got, truths, 1e-3)):
+            return _thorough(task, name, candidate, variant, listener)
+        mistake = _known_mistake(task, name, variant, cases, got)
+        if mistake is not None:
+            return mistake
     other = _other_convention(task, candidate, variant, cases)
     if other is not None:
         return other
@@ -118,11 +131,23 @@ def _judged(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> A
         told = _by_the_doctor(task, name, candidate, variant)
         if told is not None:
             return told
-        odd = odd_result(lambda heard: _answers(task, heard, variant, cases), candidate)
-        if odd:
-            return Answer(False, f"{name}: not yet. It returned {odd}; that is not the form asked for.", ("form",))
-        return Answer(False, f"{name} raised {type(got).__name__}: {got}", ("raised",))
-    return _named(task, name, candidate, variant, cases, got)
+        return _raised(task, name, got, listener)
+    told = _by_the_doctor(task, name, candidate, variant)
+    if told is not None:
+        return told
+    code, sentence = difference(got, truths, task.labels, task.values)
+    return Answer(False, f"{name}: not yet. {sentence}", (code,))
+
+
+def _raised(task: Task, name: str, error: BaseException, listener: Listener) -> Answer:
+    if listener.returned:  # not the student's function raised, but what looked at its result
+        text = f"It returned {described(listener.returned[0])}; that is not the form asked for."
+        return Answer(False, f"{name}: not yet. {text}", ("form",))
+    label = task.labels[listener.calls - 1] if 0 < listener.calls <= len(task.labels) else ""
+    where = f" {label}" if label else ""
+    return Answer(
+        False, f"{name} raised {type(error).__name__}{where}: {error} (called with {listener.shapes})", ("raised",)
+    )
 
 
 def _answers(task: Task, candidate: Any, variant: Mapping[str, Any], cases: list[tuple[Any, ...]]) -> list[list[Any]]:
@@ -137,24 +162,30 @@ def _truths(task: Task, variant: Mapping[str, Any], cases: list[tuple[Any, ...]]
     return [task.truth(variant, *case) for case in cases]
 
 
-def _equal(got: list[list[Any]], wanted: list[list[Tensor]]) -> bool:
-    return all(len(one) == len(other) and all(map(_close, one, other)) for one, other in zip(got, wanted, strict=True))
-
-
-def _close(got: Any, wanted: Tensor) -> bool:
-    if not isinstance(got, Tensor) or got.shape != wanted.shape:
-        return False
-    if (got.dtype == torch.bool) != (wanted.dtype == torch.bool):
-        return False
-    return torch.allclose(got.detach().double(), wanted.detach().double(), rtol=1e-5, atol=1e-8)
-
-
-def _thorough(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> Answer:
+def _thorough(task: Task, name: str, candidate: Any, variant: dict[str, Any], listener: Listener) -> Answer:
     """Right on the plain inputs: the doctor looks for what they cannot show (large scores, empty rows, gradients)."""
+    if not listener.dtype:
+        try:
+            _in_float32(task, listener, variant)
+        except (Exception, SystemExit) as error:
+            text = f"{name} raised {type(error).__name__} for float32 inputs: {error}"
+            return Answer(False, text, ("wrong-dtype",))
+    if listener.dtype:
+        return Answer(False, f"{name}: not yet. {listener.dtype}", ("wrong-dtype",))
+    cases = task.inputs(torch.Generator().manual_seed(2026))[:1]
+    if not equal(_answers(task, candidate, variant, cases), _truths(task, variant, cases)):
+        return Answer(False, f"{name}: not yet. {_STATE}", ("state-kept",))
     told = _by_the_doctor(task, name, candidate, variant)
     if told is not None:
         return told
     return Answer(True, f"{name}: right, under the conventions of your course.")
+
+
+def _in_float32(task: Task, listener: Listener, variant: dict[str, Any]) -> None:
+    """Call it with the first inputs in float32, only to listen to the dtype of the result."""
+    first = task.inputs(torch.Generator().manual_seed(2027))[0]
+    given = [one.float() if isinstance(one, Tensor) and one.is_floating_point() else one for one in first]
+    task.ask(listener, variant, *given)
 
 
 def _by_the_doctor(task: Task, name: str, candidate: Any, variant: dict[str, Any]) -> Answer | None:
@@ -162,7 +193,8 @@ def _by_the_doctor(task: Task, name: str, candidate: Any, variant: dict[str, Any
     subject = task.subject(candidate, variant) if task.kind else None
     if subject is None:
         return None
-    findings = _telling(diagnose(subject, task.kind, time_limit=5.0, **task.options(variant)))
+    told = _telling(diagnose(subject, task.kind, time_limit=5.0, **task.options(variant)))
+    findings = [finding for finding in told if finding.code not in task.unasked]
     return _from_doctor(name, findings) if findings and findings[0].code not in _UNNAMED else None
 
 
@@ -190,7 +222,7 @@ def _other_convention(
                 continue
             flipped = {**variant, name: other}
             try:
-                fits = _equal(_answers(task, candidate, flipped, cases), _truths(task, flipped, cases))
+                fits = equal(_answers(task, candidate, flipped, cases), _truths(task, flipped, cases))
             except (Exception, SystemExit):
                 continue
             if fits:
@@ -204,44 +236,12 @@ def _other_convention(
     return None
 
 
-def _named(
-    task: Task, name: str, candidate: Any, variant: dict[str, Any], cases: list[tuple[Any, ...]], got: list[list[Any]]
-) -> Answer:
+def _known_mistake(
+    task: Task, name: str, variant: dict[str, Any], cases: list[tuple[Any, ...]], got: list[list[Any]]
+) -> Answer | None:
+    """The mistake of the task's list that gives just these values."""
     for text, mistake in task.mistakes.items():
-        if _equal(got, [mistake(variant, *case) for case in cases]):
+        if equal(got, [mistake(variant, *case) for case in cases]):
             code, _, sentence = text.rpartition("|")
             return Answer(False, f"{name}: not yet. {sentence}", (code or "named",))
-    told = _by_the_doctor(task, name, candidate, variant)
-    if told is not None:
-        return told
-    code, sentence = _difference(got, _truths(task, variant, cases))
-    return Answer(False, f"{name}: not yet. {sentence}", (code,))
-
-
-def _difference(got: list[list[Any]], wanted: list[list[Tensor]]) -> tuple[str, str]:
-    for one, other in zip(got, wanted, strict=True):
-        if len(one) != len(other):
-            return "wrong-count", f"It returns {len(one)} value{'s' * (len(one) != 1)}; it should return {len(other)}."
-        for place, (mine, right) in enumerate(zip(one, other, strict=True), start=1):
-            told = _one_difference(mine, right)
-            if told is not None:
-                return told[0], (f"Value {place}" if len(other) > 1 else "The result") + told[1]
-    return "differs", "It differs."
-
-
-def _one_difference(mine: Any, right: Tensor) -> tuple[str, str] | None:
-    if not isinstance(mine, Tensor):
-        return "wrong-type", f" is a {type(mine).__name__}, not a tensor."
-    if mine.shape != right.shape:
-        mine_text, right_text = tuple(mine.shape), tuple(right.shape)
-        return "wrong-shape", f" has shape {mine_text} in the book's order of axes; it should have {right_text}."
-    if (mine.dtype == torch.bool) != (right.dtype == torch.bool):
-        return "wrong-dtype", f" has dtype {str(mine.dtype)[6:]}, which is not what the convention asks for."
-    if _close(mine, right):
-        return None
-    if mine.dtype == torch.bool:
-        return "differs", f" is wrong in {int((mine != right).sum())} of {right.numel()} entries."
-    off = (mine.detach().double() - right.double()).abs()
-    if not bool(off.isfinite().all()):
-        return "differs", " has entries that are not finite where they should be, or finite where they should not."
-    return "differs", f" is off by up to {off.max().item():.3g}."
+    return None

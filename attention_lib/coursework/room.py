@@ -15,7 +15,7 @@ import torch
 __all__ = ["bubblewrap", "environment", "python", "stage"]
 
 _HERE = Path(__file__).parent
-_STAGED = ("wire.py", "extract.py", "seal.py", "account.py", "worker.py")
+_STAGED = ("wire.py", "extract.py", "seal.py", "account.py", "withheld.py", "worker.py")
 _START = (
     "import sys; sys.path[:0] = [{stage!r}]; sys.path += {sites!r}; "
     "from attention_lib.coursework.worker import main; main({fd}, {mode!r}, {hidden!r})"

@@ -98,6 +98,9 @@ class Session:
         note, value = self._exchange({"call": name, **order}, list(arguments))
         if note.get("ok") is not True:
             raise Fault(f"raised {_line(note.get('error', 'an error'))}")
+        changed = note.get("changed")
+        if type(changed) is int and changed > 0:
+            raise Fault(f"changes its argument {changed} in place; work on a copy")
         return value
 
     def _exchange(self, order: dict[str, Any] | None, arguments: Any) -> tuple[dict[str, Any], Any]:

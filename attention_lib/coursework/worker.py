@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib
 import os
 import select
 import signal
@@ -25,8 +24,11 @@ from torch import Tensor
 from attention_lib.coursework import account, seal
 from attention_lib.coursework.extract import bound_names, needed_statements, statements_of
 from attention_lib.coursework.wire import WireError, receive, send
+from attention_lib.coursework.withheld import TORCH_ATTENTION, TORCH_GRADIENTS, find, withhold
 
 __all__ = ["main", "serve"]
+
+_clone, _equal = Tensor.clone, torch.equal  # before a submission can put something else in their place
 
 
 def main(control: int, mode: str, hidden: Sequence[str] = ()) -> None:
@@ -59,6 +61,7 @@ def _warm_up() -> None:
     numbers = torch.randn(3, 3, requires_grad=True)
     scores = torch.softmax(numbers @ numbers, dim=-1)
     torch.autograd.grad(scores, [numbers], torch.ones_like(scores), allow_unused=True)
+    find((*TORCH_ATTENTION, *TORCH_GRADIENTS))
 
 
 def _can_nest() -> bool:
@@ -148,7 +151,7 @@ def serve(channel: socket.socket) -> None:
     job, _ = receive(channel)
     seal.limit(job["cpu_seconds"], job["megabytes"])
     seal.forbid_calls()
-    _withhold(job["withheld"])
+    withhold(job["withheld"])
     torch.manual_seed(job["seed"])
     send(channel, {"ready": True})  # nothing of the student's has run yet: who fails before is not the student
     module, told = _run_definitions(job["cells"], job["names"])
@@ -159,25 +162,6 @@ def serve(channel: socket.socket) -> None:
         except EOFError:
             os._exit(0)
         _answer(channel, module, order, arguments)
-
-
-def _withhold(places: list[str]) -> None:
-    """Replace torch's own attention by a function that says it is not to be used here."""
-    for place in places:
-        owner, _, name = place.rpartition(".")
-
-        def refuse(*_args: Any, _place: str = place, **_options: Any) -> NoReturn:
-            raise RuntimeError(f"{_place} is what you are asked to write; the grader withholds it")
-
-        try:
-            module, _, inner = owner.partition(":")
-            setattr(
-                getattr(importlib.import_module(module), inner) if inner else importlib.import_module(module),
-                name,
-                refuse,
-            )
-        except (ImportError, AttributeError, TypeError):
-            continue
 
 
 def _run_definitions(cells: list[str], names: list[str]) -> tuple[types.ModuleType, dict[str, Any]]:
@@ -216,13 +200,23 @@ def _said(error: BaseException) -> str:
 def _answer(channel: socket.socket, module: types.ModuleType, order: dict[str, Any], arguments: list[Any]) -> None:
     start = time.process_time()
     try:
+        before = [_clone(one) if isinstance(one, Tensor) else None for one in arguments]
         value = _called(getattr(module, order["call"]), arguments, order)
-        note: dict[str, Any] = {"ok": True, "seconds": time.process_time() - start}
+        changed = _changed(arguments, before)
+        note: dict[str, Any] = {"ok": True, "seconds": time.process_time() - start, "changed": changed}
         send(channel, note, value)
     except (WireError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         send(channel, {"ok": False, "error": _said(error)})
     except BaseException as error:
         send(channel, {"ok": False, "error": _said(error)})
+
+
+def _changed(arguments: list[Any], before: list[Tensor | None]) -> int:
+    """The place of the first argument that the call changed, counted from 1; 0 where it left all as they were."""
+    for place, (now, then) in enumerate(zip(arguments, before, strict=True), start=1):
+        if then is not None and not _equal(now.detach(), then):
+            return place
+    return 0
 
 
 def _called(function: Any, arguments: list[Any], order: dict[str, Any]) -> Any:

@@ -126,6 +126,8 @@ def _module_text(specimen):
 def is_named(wrong, answer):
     """Whether the public check names everything that is wrong."""
     said, wanted = ({SAME.get(code, code) for code in codes} for codes in (answer.codes, wrong.codes))
+    if "withheld" in said:  # it calls torch's own attention, and that is the first thing to say
+        return True
     return wanted <= said and "differs" not in wanted
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_lib.attention import attention
-from attention_lib.coursework.conventions.task import Answer, Candidate, Task, Variant, normal, spoken
+from attention_lib.coursework.conventions.task import Answer, Candidate, Task, Variant, normal, spoken, told_by
 from attention_lib.coursework.words import said
 from attention_lib.steps.heads import merge_heads, split_heads
 
@@ -45,10 +45,28 @@ def _ask_merge(candidate: Candidate, variant: Variant, x: Tensor) -> Answer:
     return [whole[..., _dealt(whole.shape[-1], x.shape[1], variant)]]
 
 
+def _reshaped(variant: Variant, x: Tensor, H: int) -> Tensor:
+    """The shape of heads without their order."""
+    B, L, width = x.shape
+    sizes = (B, L, H, width // H)
+    return x.reshape([sizes[axis] for axis in _PLACES[variant["heads"]]])
+
+
+def _flattened(variant: Variant, heads: Tensor) -> Tensor:
+    B, L, H, d = (heads.shape[_PLACES[variant["heads"]].index(axis)] for axis in range(4))
+    return heads.reshape(B, L, H * d)
+
+
 def _ask_multi_head(candidate: Candidate, variant: Variant, *inputs: Any) -> Answer:
+    """Asked with matrices of full width, of which heads that share keys and values take the first part."""
     x, wq, wk, wv, wo, H, allowed = inputs
-    H_kv = H // variant["groups"]
     wk, wv = wk[:, : wk.shape[1] // variant["groups"]], wv[:, : wv.shape[1] // variant["groups"]]
+    return _ask_layer(candidate, variant, x, wq, wk, wv, wo, H, said(allowed, variant, x.dtype))
+
+
+def _ask_layer(candidate: Candidate, variant: Variant, *inputs: Any) -> Answer:
+    x, wq, wk, wv, wo, H, mask = inputs
+    H_kv = H // variant["groups"]
     given = []
     for matrix, heads in ((wq, H), (wk, H_kv), (wv, H_kv)):
         placed = torch.empty_like(matrix)
@@ -57,7 +75,7 @@ def _ask_multi_head(candidate: Candidate, variant: Variant, *inputs: Any) -> Ans
     last = torch.empty_like(wo)
     last[_dealt(wo.shape[0], H, variant)] = wo
     given = [m.T if variant["matrices"] == "out_in" else m for m in (*given, last)]
-    return [candidate(x, *given, H, said(allowed, variant, x.dtype))]
+    return [candidate(x, *given, H, mask)]
 
 
 def _true_multi_head(variant: Variant, *inputs: Any, scale: float | None = None, project: bool = True) -> Answer:
@@ -68,6 +86,14 @@ def _true_multi_head(variant: Variant, *inputs: Any, scale: float | None = None,
     key, value = split_heads(x @ wk, H // groups), split_heads(x @ wv, H // groups)
     merged = merge_heads(attention(query, key, value, allowed, scale=scale).output)
     return [merged @ wo if project else merged]
+
+
+def _tiled(variant: Variant, *inputs: Any) -> Answer:
+    """Query head h reads key head h mod H_kv."""
+    x, wq, wk, wv, wo, H, allowed = inputs
+    groups = variant["groups"]
+    key, value = (split_heads(x @ w[:, : w.shape[1] // groups], H // groups).repeat(1, groups, 1, 1) for w in (wk, wv))
+    return [merge_heads(attention(split_heads(x @ wq, H), key, value, allowed).output) @ wo]
 
 
 def _split_first(variant: Variant, *inputs: Any, own: bool) -> Answer:
@@ -87,12 +113,15 @@ def _split_first(variant: Variant, *inputs: Any, own: bool) -> Answer:
 class _AsModule(nn.Module):
     """A student's multi-head function with weights of its own, for the doctor."""
 
-    def __init__(self, candidate: Candidate, variant: Variant, d_model: int = 12, num_heads: int = 3) -> None:
+    def __init__(self, candidate: Candidate, variant: Variant) -> None:
         super().__init__()
-        self.num_heads = num_heads
+        shared = variant["groups"]
+        self.num_heads, d_model = (3, 12) if shared == 1 else (4, 16)
+        self.num_kv_heads = self.num_heads // shared
         for name in ("query", "key", "value", "output"):
-            setattr(self, f"w_{name}", nn.Linear(d_model, d_model, bias=False))
-        self._ask = lambda *inputs: _ask_multi_head(candidate, {**variant, "groups": 1}, *inputs)[0]
+            width = d_model // shared if name in ("key", "value") else d_model
+            setattr(self, f"w_{name}", nn.Linear(d_model, width, bias=False))
+        self._ask = lambda *inputs: _ask_layer(candidate, variant, *inputs)[0]
         self._variant = variant
 
     def forward(self, x, mask=None):
@@ -111,6 +140,10 @@ TASKS: dict[str, Task] = {
         ask=_ask_split,
         truth=lambda variant, x, H: [split_heads(x, H)],
         kind="split_heads",
+        mistakes={
+            "split-without-transpose|A plain reshape mixes tokens and heads: give the heads an axis of their own "
+            "first, then move that axis.": told_by(_ask_split, _reshaped),
+        },
         subject=lambda candidate, variant: lambda x, num_heads: _ask_split(candidate, variant, x, num_heads)[0],
         follows=("order", "heads"),
     ),
@@ -119,6 +152,10 @@ TASKS: dict[str, Task] = {
         ask=_ask_merge,
         truth=lambda variant, x: [merge_heads(x)],
         kind="merge_heads",
+        mistakes={
+            "merge-without-transpose|A plain reshape mixes tokens and heads: move the head axis back beside the "
+            "features first.": told_by(_ask_merge, _flattened),
+        },
         subject=lambda candidate, variant: lambda x: _ask_merge(candidate, variant, x)[0],
         follows=("order", "heads"),
     ),
@@ -128,6 +165,8 @@ TASKS: dict[str, Task] = {
         truth=_true_multi_head,
         kind="multi_head",
         subject=_AsModule,
+        unasked=("nan-on-empty-row", "uniform-on-empty-row"),
+        labels=("without a mask", "with a mask"),
         options=spoken,
         follows=("order", "groups", "matrices", "mask"),
         mistakes={
@@ -141,6 +180,7 @@ TASKS: dict[str, Task] = {
             "share one corner of each matrix.": lambda variant, *inputs: _split_first(variant, *inputs, own=False),
             "heads-before-projection|The input is split into heads before it is projected: project first. Each head "
             "sees its own part of the input alone.": lambda variant, *inputs: _split_first(variant, *inputs, own=True),
+            "grouped-heads-tiled|Query heads share key heads in another order: neighbours share one.": _tiled,
             "The output matrix is missing.": lambda variant, *inputs: _true_multi_head(variant, *inputs, project=False),
         },
     ),

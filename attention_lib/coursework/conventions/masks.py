@@ -96,6 +96,9 @@ TASKS: dict[str, Task] = {
             "The last real token may not be attended to; it should.": lambda variant, n, S: _true_padding(
                 variant, (n - 1).clamp(min=0), S
             ),
+            "A sequence of length 0 is allowed everything: `[-0:]` is the whole row.": lambda variant, n, S: (
+                _true_padding(variant, n.masked_fill(n == 0, S), S)
+            ),
             "The shape misses the axes for heads and queries: (B, 1, 1, S).": lambda variant, n, S: [
                 _true_padding(variant, n, S)[0][:, 0, 0]
             ],
@@ -107,7 +110,13 @@ TASKS: dict[str, Task] = {
         ask=_ask_mask,
         truth=true_window,
         mistakes={
-            "The window has one key more than it should.": lambda variant, L, S, w: true_window(variant, L, S, w + 1),
+            "convention-reach|The window has one key more than it should.": lambda variant, L, S, w: true_window(
+                variant, L, S, w + 1
+            ),
+            "There is no window: every earlier key is seen.": lambda variant, L, S, w: true_window(variant, L, S, 999),
+            "convention-reach|The window never sees the future; yours does.": lambda variant, L, S, w: true_window(
+                {**variant, "reach": "around"}, L, S, w + (variant["reach"] == "before")
+            ),
             "The window has one key fewer than it should.": lambda variant, L, S, w: (
                 true_window(variant, L, S, w - 1) if w > 1 else [torch.zeros(L, S, dtype=torch.bool)]
             ),
@@ -119,9 +128,12 @@ TASKS: dict[str, Task] = {
         ask=_ask_combine,
         truth=lambda variant, first, second: [first & second],
         mistakes={
-            "You allow what *either* mask allows; allow what both allow. Mind what True means here.": (
+            "convention-mask|You allow what *either* mask allows; allow what both allow. Mind what True means here.": (
                 lambda variant, first, second: [first | second]
             ),
+            "That is allowed where the masks differ; allow what both allow.": lambda variant, first, second: [
+                first ^ second if variant["mask"] == "allowed" else ~(first ^ second)
+            ],
             "The second mask is ignored.": lambda variant, first, second: [first & torch.ones_like(second)],
             "The first mask is ignored.": lambda variant, first, second: [second & torch.ones_like(first)],
         },
@@ -132,11 +144,23 @@ TASKS: dict[str, Task] = {
         ask=_ask_to_additive,
         truth=lambda variant, allowed: [torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)],
         mistakes={
-            "It blocks what should be allowed: mind what True means here.": lambda variant, allowed: [
+            "convention-mask|It blocks what should be allowed: mind what True means here.": lambda variant, allowed: [
                 torch.zeros(allowed.shape).masked_fill(allowed, -torch.inf)
             ],
-            "It holds 0 and 1, which get *added* to scores: blocked entries need -inf.": lambda variant, allowed: [
+            "convention-mask|It holds 0 and 1, which get *added*: blocked needs -inf.": lambda variant, allowed: [
                 allowed.float()
+            ],
+            "It multiplies by -inf, and 0 times -inf is NaN: fill in -inf where blocked.": lambda variant, allowed: [
+                torch.where(allowed, torch.nan, -torch.inf)
+            ],
+            "It adds 1 to what is allowed: 0 leaves a score as it is.": lambda variant, allowed: [
+                torch.ones(allowed.shape).masked_fill(~allowed, -torch.inf)
+            ],
+            "It fills with the smallest number of the dtype; the convention asks for -inf.": lambda variant, allowed: [
+                torch.zeros(allowed.shape).masked_fill(~allowed, torch.finfo(torch.float32).min)
+            ],
+            "It fills with +inf, which draws all weight there: blocked entries need -inf.": lambda variant, allowed: [
+                torch.zeros(allowed.shape).masked_fill(~allowed, torch.inf)
             ],
             "It fills with a large negative number; the convention asks for -inf.": lambda variant, allowed: [
                 torch.zeros(allowed.shape).masked_fill(~allowed, -1e9)

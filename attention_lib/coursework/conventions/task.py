@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "PLAIN_WEIGHTS",
     "Answer",
     "Candidate",
     "Task",
@@ -20,8 +19,10 @@ __all__ = [
     "one_rank",
     "some",
     "spoken",
+    "told_by",
     "with_empty_row",
-    "with_plain_weights",
+    "with_logs_read",
+    "with_zeros_named",
 ]
 
 Variant = Mapping[str, Any]
@@ -43,6 +44,10 @@ class Task:
         mistakes: What an answer does wrong, after "code|" where it has one -> the answer that shows it.
         follows: The switches that this function can show.
         plain: How many of the inputs show a convention; 0 for all.
+        labels: When each of the inputs occurs, in words that follow "right" and "but not".
+        values: What each value of an answer is called, where there are several.
+        unasked: Codes of the doctor for what this function is not asked for.
+        by_hand: Whether it is asked to do without autograd.
     """
 
     inputs: Callable[[torch.Generator], list[tuple[Any, ...]]]
@@ -54,14 +59,10 @@ class Task:
     mistakes: Mapping[str, Callable[..., Answer]] = field(default_factory=dict)
     follows: Sequence[str] = ()
     plain: int = 0
-
-
-PLAIN_WEIGHTS = "The output and the weights are right, but the second value should be the weights' logarithm."
-
-
-def with_plain_weights(answer: Answer) -> Answer:
-    """What an answer reads like whose weights are not logarithms: they are raised once too often."""
-    return [answer[0], *(weights.exp() for weights in answer[1:])]
+    labels: Sequence[str] = ()
+    values: Sequence[str] = ()
+    unasked: Sequence[str] = ()
+    by_hand: bool = False
 
 
 def normal(generator: torch.Generator, *shape: int) -> Tensor:
@@ -81,6 +82,27 @@ def with_empty_row(mask: Tensor) -> Tensor:
 
 def listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def told_by(ask: Callable[..., Answer], wrong: Callable[..., Any]) -> Callable[..., Answer]:
+    """What a wrong answer, written as a student would under the variant, gives in the book's order."""
+
+    def made(variant: Variant, *inputs: Any) -> Answer:
+        return ask(lambda *given: wrong(variant, *given), variant, *inputs)
+
+    return made
+
+
+def with_logs_read(answer: Answer, variant: Variant) -> Answer:
+    """Logarithms as weights, and where they were -inf: next to 0 is not 0."""
+    if variant["gives"] == "output_log_weights" and len(answer) == 2:
+        return [answer[0], answer[1].exp(), answer[1].isneginf()]
+    return answer
+
+
+def with_zeros_named(right: Answer, variant: Variant) -> Answer:
+    """Output and weights as ``with_logs_read`` would give them."""
+    return [*right, right[1] == 0] if variant["gives"] == "output_log_weights" else right[:1]
 
 
 def spoken(variant: Variant) -> dict[str, Any]:

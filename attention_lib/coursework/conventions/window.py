@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,14 +11,14 @@ from torch import Tensor
 from attention_lib.attention import attention
 from attention_lib.coursework.conventions.masks import true_window
 from attention_lib.coursework.conventions.task import (
-    PLAIN_WEIGHTS,
     Answer,
     Candidate,
     Task,
     Variant,
     listed,
     normal,
-    with_plain_weights,
+    with_logs_read,
+    with_zeros_named,
 )
 from attention_lib.coursework.words import heads_second
 
@@ -39,16 +40,51 @@ def _true_windowed(variant: Variant, query: Tensor, key: Tensor, value: Tensor, 
     bias = _bias(variant, behind, allowed)
     result = attention(query, key, value, bias, need_weights=True, **options)
     assert result.weights is not None
-    return [result.output, result.weights] if variant["gives"] == "output_log_weights" else [result.output]
+    return with_zeros_named([result.output, result.weights], variant)
+
+
+def _told(wrong: Callable[[Variant, Tensor, Tensor, Tensor, int], tuple[Tensor, Tensor]]) -> Callable[..., Answer]:
+    """What another output and other weights, in the book's order, look like under the variant."""
+
+    def made(variant: Variant, query: Tensor, key: Tensor, value: Tensor, w: int) -> Answer:
+        key, value = (t[:, : t.shape[1] // variant["groups"]] for t in (key, value))
+        key, value = (t.repeat_interleave(variant["groups"], 1) for t in (key, value))
+        return with_zeros_named(list(wrong(variant, query, key, value, w)), variant)
+
+    return made
+
+
+def _over_queries(variant: Variant, query: Tensor, key: Tensor, value: Tensor, w: int) -> tuple[Tensor, Tensor]:
+    behind, allowed = _seen(variant, query.shape[2], w)
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5 + _bias(variant, behind, allowed)
+    weights = scores.softmax(-2)
+    return weights @ value, weights
+
+
+def _other_reach(variant: Variant, query: Tensor, key: Tensor, value: Tensor, w: int) -> Answer:
+    """The window of the variant, turned to both sides."""
+    return _true_windowed({**variant, "reach": "around"}, query, key, value, w + (variant["reach"] == "before"))
+
+
+def _weights_as_they_are(variant: Variant, *inputs: Any) -> Answer:
+    right = _true_windowed(variant, *inputs)
+    return [right[0], right[1].exp(), right[1].isneginf()] if len(right) > 1 else []
+
+
+def _tiled(variant: Variant, query: Tensor, key: Tensor, value: Tensor, w: int) -> Answer:
+    """Query head h reads key head h mod H_kv."""
+    behind, allowed = _seen(variant, query.shape[2], w)
+    key, value = (t[:, : t.shape[1] // variant["groups"]].repeat(1, variant["groups"], 1, 1) for t in (key, value))
+    result = attention(query, key, value, _bias(variant, behind, allowed), need_weights=True)
+    assert result.weights is not None
+    return with_zeros_named([result.output, result.weights], variant)
 
 
 def _ask_windowed(candidate: Candidate, variant: Variant, query: Tensor, key: Tensor, value: Tensor, w: int) -> Answer:
     key, value = (t[:, : t.shape[1] // variant["groups"]] for t in (key, value))
     answer = listed(candidate(*(heads_second(t, variant) for t in (query, key, value)), w))
     answer[0] = heads_second(answer[0], variant)
-    if variant["gives"] == "output_log_weights":
-        answer[1] = answer[1].exp()
-    return answer
+    return with_logs_read(answer, variant)
 
 
 def _true_step(variant: Variant, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Answer:
@@ -92,11 +128,12 @@ def _step_inputs(g: torch.Generator, S: int) -> tuple[Tensor, Tensor, Tensor]:
 TASKS: dict[str, Task] = {
     "attention": Task(
         inputs=lambda g: [(*_same_length(g), 3), (*_same_length(g), 1), (*_same_length(g), 20)],
+        values=("The output", "The exponential of the logarithms", "Whether a logarithm is -inf"),
+        labels=("for a window of 3", "for a window of 1", "for a window wider than the sequence"),
         ask=_ask_windowed,
         truth=_true_windowed,
         follows=("layout", "reach", "gives", "distance", "groups"),
         mistakes={
-            PLAIN_WEIGHTS: lambda variant, *inputs: with_plain_weights(_true_windowed(variant, *inputs)),
             "The scores are not divided by sqrt(d_k).": lambda variant, *inputs: _true_windowed(
                 variant, *inputs, scale=1.0
             ),
@@ -108,9 +145,16 @@ TASKS: dict[str, Task] = {
             "The distance bias has the wrong sign: far keys get more weight.": (
                 lambda variant, *inputs: _true_windowed({**variant, "distance": -variant["distance"]}, *inputs)
             ),
-            "The window has one key more than it should.": lambda variant, q, k, v, w: _true_windowed(
+            "convention-reach|The window has one key more than it should.": lambda variant, q, k, v, w: _true_windowed(
                 variant, q, k, v, w + 1
             ),
+            "The window has one key fewer than it should.": lambda variant, q, k, v, w: _true_windowed(
+                variant, q, k, v, max(w - 1, 0 if variant["reach"] == "before" else 1)
+            ),
+            "convention-reach|The window reaches to both sides; this one never sees the future.": _other_reach,
+            "The softmax runs over the queries; it belongs over the keys.": _told(_over_queries),
+            "The weights come back as they are; the convention asks for their logarithm.": _weights_as_they_are,
+            "Query heads share key heads in another order: neighbours share one.": _tiled,
             "There is no window: every earlier key is seen.": lambda variant, q, k, v, w: _true_windowed(
                 variant, q, k, v, 999
             ),
@@ -118,6 +162,8 @@ TASKS: dict[str, Task] = {
     ),
     "attend_step": Task(
         inputs=lambda g: [_step_inputs(g, 6), _step_inputs(g, 1)],
+        values=("The output", "The cache of keys", "The cache of values"),
+        labels=("with a filled cache", "at the first step, with an empty cache"),
         ask=_ask_step,
         truth=_true_step,
         follows=("layout", "distance", "groups", "cache"),
@@ -127,6 +173,17 @@ TASKS: dict[str, Task] = {
             ),
             "The distance bias has the wrong sign: far keys get more weight.": (
                 lambda variant, *inputs: _true_step({**variant, "distance": -variant["distance"]}, *inputs)
+            ),
+            "Query heads share key heads in another order: neighbours share one.": lambda variant, q, k, v: [
+                _true_step(
+                    {**variant, "groups": 1},
+                    q,
+                    *(t[:, : t.shape[1] // variant["groups"]].repeat(1, variant["groups"], 1, 1) for t in (k, v)),
+                )[0],
+                *_true_step(variant, q, k, v)[1:],
+            ],
+            "The output is right, but the caches of keys and values are exchanged: return keys, then values.": (
+                lambda variant, q, k, v: [_true_step(variant, q, k, v)[n] for n in (0, 2, 1)]
             ),
             "The new token does not see its own key.": lambda variant, q, k, v: _without_own(variant, q, k, v),
             "The new token sees its own key alone, not the cache.": lambda variant, q, k, v: [

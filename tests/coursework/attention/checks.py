@@ -2,7 +2,7 @@
 
 import torch
 
-from attention_lib.coursework.model import ANYTHING, Assignment, Case, Check
+from attention_lib.coursework.model import ANYTHING, TORCH_ATTENTION, TORCH_GRADIENTS, Assignment, Case, Check
 from attention_lib.coursework.words import heads_second, said
 
 INF = float("inf")
@@ -62,8 +62,12 @@ def broadcast(draw):
 
 def large(draw):
     query, key, value = inputs(draw)
-    key = key + draw.normal(key.shape[-1], scale=3000.0)  # moves whole rows of scores, and leaves the weights alone
-    return [case(draw, (query, key, value), full(draw, (query, key, value)))]
+    allowed = full(draw, (query, key, value))
+    moved = key + draw.normal(key.shape[-1], scale=3000.0)  # moves whole rows of scores, and leaves the weights alone
+    last = torch.arange(key.shape[2]) == key.shape[2] - 1  # a key that nobody may see, far above the others
+    above = torch.where(last[:, None], 1000 * key, key)
+    others = (allowed & ~last) | (torch.arange(key.shape[2]) == 0)
+    return [case(draw, (query, moved, value), allowed), case(draw, (query, above, value), others)]
 
 
 def empty(draw):
@@ -78,26 +82,39 @@ def float32(draw):
     return [case(draw, tensors, full(draw, tensors), 1e-4)]
 
 
-def backward(place, with_mask):
+def backward(place):
     def make(draw):
-        variant, tensors = draw.variant, inputs(draw)
-        allowed = full(draw, tensors) if with_mask else None
-        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
-        output, _ = book_order(*leaves, allowed, variant)
-        arriving = draw.normal(*output.shape)
-        expected = [heads_second(g, variant).contiguous() for g in torch.autograd.grad(output, leaves, arriving)]
-        mask = said(allowed, variant, output.dtype)
-        arguments = [heads_second(tensor, variant).contiguous() for tensor in tensors]
-        return [
-            Case(
-                "attention_backward",
-                (*arguments, mask, heads_second(arriving, variant).contiguous()),
-                [one if place in (n, None) else ANYTHING for n, one in enumerate(expected)],
-                tolerance=1e-6,
-            )
-        ]
+        return [backward_case(draw, inputs(draw), None, place)]
 
     return make
+
+
+def backward_masked(draw):
+    """A mask for every pair, with an empty row, one that is shared, and float32."""
+    tensors = inputs(draw)
+    allowed = full(draw, tensors)
+    empty_row = allowed.clone()
+    empty_row[:, :, draw.integer(0, allowed.shape[2] - 1)] = False
+    shared = draw.allowed(allowed.shape[0], 1, 1, allowed.shape[3])
+    short = tuple(tensor.float() for tensor in tensors)
+    return [*(backward_case(draw, tensors, mask) for mask in (allowed, empty_row, shared)),
+            backward_case(draw, short, allowed, tolerance=1e-4)]  # fmt: skip
+
+
+def backward_case(draw, tensors, allowed, place=None, tolerance=1e-6):
+    variant, dtype = draw.variant, tensors[0].dtype
+    leaves = [tensor.double().requires_grad_() for tensor in tensors]
+    output, _ = book_order(*leaves, allowed, variant)
+    arriving = draw.normal(*output.shape, dtype=dtype)
+    found = torch.autograd.grad(output, leaves, arriving.double())
+    expected = [heads_second(g, variant).contiguous().to(dtype) for g in found]
+    arguments = [heads_second(tensor, variant).contiguous() for tensor in tensors]
+    return Case(
+        "attention_backward",
+        (*arguments, said(allowed, variant, dtype), heads_second(arriving, variant).contiguous()),
+        [one if place in (n, None) else ANYTHING for n, one in enumerate(expected)],
+        tolerance=tolerance,
+    )
 
 
 ASSIGNMENT = Assignment(
@@ -114,6 +131,7 @@ ASSIGNMENT = Assignment(
         "attention": "query, key, value, mask=None",
         "attention_backward": "query, key, value, mask, grad_output",
     },
+    withheld=(*TORCH_ATTENTION, *TORCH_GRADIENTS),
     switches=("mask", "layout", "gives", "temperature"),
     checks=(
         Check("plain", 15, "forward, without a mask", plain),
@@ -122,9 +140,9 @@ ASSIGNMENT = Assignment(
         Check("large", 5, "forward, scores in the thousands", large),
         Check("empty", 5, "forward, a query without any allowed key", empty),
         Check("float32", 5, "forward, float32 in and out", float32),
-        Check("grad_query", 12, "backward, the gradient of query", backward(0, False)),
-        Check("grad_key", 12, "backward, the gradient of key", backward(1, False)),
-        Check("grad_value", 9, "backward, the gradient of value", backward(2, False)),
-        Check("grad_masked", 12, "backward, with a mask", backward(None, True)),
+        Check("grad_query", 12, "backward, the gradient of query", backward(0)),
+        Check("grad_key", 12, "backward, the gradient of key", backward(1)),
+        Check("grad_value", 9, "backward, the gradient of value", backward(2)),
+        Check("grad_masked", 12, "backward, with masks; a query may have no allowed key", backward_masked),
     ),
 )

@@ -44,11 +44,11 @@ def reference(x, matrices, H, allowed, variant):
     return joined(torch.stack(results, dim=2), variant) @ wo
 
 
-def sized(draw, H):
+def sized(draw, H, dtype=torch.float64):
     d_model = H * draw.integer(2, 4)
     d_kv = d_model // draw.variant["groups"]
     shapes = [(d_model, d_model), (d_model, d_kv), (d_model, d_kv), (d_model, d_model)]
-    matrices = [draw.normal(*shape, scale=d_model**-0.5) for shape in shapes]
+    matrices = [draw.normal(*shape, scale=d_model**-0.5, dtype=dtype) for shape in shapes]
     if draw.variant["matrices"] == "out_in":
         matrices = [matrix.T.contiguous() for matrix in matrices]
     return d_model, matrices
@@ -56,12 +56,16 @@ def sized(draw, H):
 
 def whole(H, masked):
     def make(draw):
-        d_model, matrices = sized(draw, H)
-        B, L = draw.sizes(2)
-        x = draw.normal(B, L, d_model)
-        allowed = draw.allowed(L, L) if masked else None
-        expected = reference(x, matrices, H, allowed, draw.variant)
-        return [Case("multi_head", (x, *matrices, H, said(allowed, draw.variant)), expected)]
+        cases = []
+        for dtype, tolerance in ((torch.float64, 1e-5), (torch.float32, 1e-4)):
+            d_model, matrices = sized(draw, H, dtype)
+            B, L = draw.sizes(2)
+            x = draw.normal(B, L, d_model, dtype=dtype)
+            allowed = draw.allowed(L, L) if masked else None
+            expected = reference(x, matrices, H, allowed, draw.variant)
+            arguments = (x, *matrices, H, said(allowed, draw.variant, dtype))
+            cases.append(Case("multi_head", arguments, expected, tolerance=tolerance))
+        return cases
 
     return make
 

@@ -2,10 +2,12 @@
 
 import torch
 
-from attention_lib.coursework.model import Assignment, Case, Check
+from attention_lib.coursework.model import TORCH_ATTENTION, TORCH_GRADIENTS, Assignment, Case, Check
 from attention_lib.coursework.words import said
 
 INF = float("inf")
+DTYPES = (torch.float64, torch.float64, torch.float64, torch.float32)
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 
 def reference(scores, allowed, variant):
@@ -48,8 +50,13 @@ def broadcast(draw):
 
 
 def large(draw):
+    """All far up, all far down, every row at a height of its own, and a blocked key far above the allowed ones."""
     L, S, B = draw.sizes(3)
-    return [case(draw, draw.normal(B, L, S) + 2000, draw.allowed(B, L, S)), case(draw, draw.normal(L, S) - 3000, None)]
+    allowed = draw.allowed(B, L, S)
+    rows = draw.normal(B, L, S) + draw.normal(B, L, 1, scale=3000)
+    above = draw.normal(B, L, S) + 4000.0 * ~allowed
+    return [case(draw, draw.normal(B, L, S) + 2000, draw.allowed(B, L, S)), case(draw, draw.normal(L, S) - 3000, None),
+            case(draw, rows, None), case(draw, rows, allowed), case(draw, above, allowed)]  # fmt: skip
 
 
 def empty(draw):
@@ -66,13 +73,15 @@ def float32(draw):
 
 def backward(draw):
     made = []
-    for L, S, *leading in (draw.sizes(2), draw.sizes(3), draw.sizes(4)):
-        leaf = draw.normal(*leading, L, S).requires_grad_()
+    for dtype, (L, S, *leading) in zip(
+        DTYPES, (draw.sizes(2), draw.sizes(3), draw.sizes(4), draw.sizes(3)), strict=True
+    ):
+        leaf = draw.normal(*leading, L, S, dtype=dtype).requires_grad_()
         weights = reference(leaf, draw.allowed(*leading, L, S), {**draw.variant, "returns": "weights"})
-        arriving = draw.normal(*weights.shape)
+        arriving = draw.normal(*weights.shape, dtype=dtype)
         (expected,) = torch.autograd.grad(weights, leaf, arriving)
         arguments = turned(weights.detach(), draw.variant), turned(arriving, draw.variant)
-        made.append(Case("softmax_backward", arguments, turned(expected, draw.variant), tolerance=1e-6))
+        made.append(Case("softmax_backward", arguments, turned(expected, draw.variant), tolerance=TOLERANCE[dtype]))
     return made
 
 
@@ -87,6 +96,7 @@ ASSIGNMENT = Assignment(
         "write down the gradient of a softmax without its Jacobian",
     ),
     functions={"masked_softmax": "scores, mask=None", "softmax_backward": "weights, grad_weights"},
+    withheld=(*TORCH_ATTENTION, *TORCH_GRADIENTS),
     switches=("mask", "axis", "returns", "temperature"),
     checks=(
         Check("plain", 15, "without a mask", plain),

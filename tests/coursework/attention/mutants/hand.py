@@ -87,3 +87,8 @@ def attention_backward(query, key, value, mask, grad_output):
     dw = grad_output @ value.mT
     ds = w * (dw - (w * dw).sum(-1, keepdim=True)) / math.sqrt(query.shape[-1])
     return ds @ key, ds.mT @ query
+
+
+# %% torch's own operator | withheld
+def attention(query, key, value, mask=None):
+    return torch.ops.aten.scaled_dot_product_attention(query, key, value, mask)

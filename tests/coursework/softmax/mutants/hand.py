@@ -131,3 +131,41 @@ def softmax_backward(weights, grad_weights):
 # %% backward: the gradient passed on | differs
 def softmax_backward(weights, grad_weights):
     return grad_weights - (weights * grad_weights).sum(dim=-1, keepdim=True)
+
+
+# %% one maximum for the whole tensor | wrong-differs
+def masked_softmax(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    raised = torch.exp(scores - scores[scores > -torch.inf].max())
+    weights = raised / raised.sum(-1, keepdim=True)
+    return weights.nan_to_num(0.0)
+
+
+# %% the maximum of blocked scores too | wrong-differs
+def masked_softmax(scores, mask=None):
+    raised = torch.exp(scores - scores.amax(-1, keepdim=True))
+    if mask is not None:
+        raised = raised * mask
+    return (raised / raised.sum(-1, keepdim=True)).nan_to_num(0.0)
+
+
+# %% changes its scores | mutates-input
+def masked_softmax(scores, mask=None):
+    scores -= scores.amax(-1, keepdim=True)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1).nan_to_num(0.0)
+
+
+# %% backward: autograd | withheld
+def softmax_backward(weights, grad_weights):
+    with torch.enable_grad():
+        scores = weights.log().requires_grad_()
+        (grad,) = torch.autograd.grad(torch.softmax(scores, dim=-1), scores, grad_weights)
+    return grad.nan_to_num(0.0)
+
+
+# %% backward: torch's own | withheld
+def softmax_backward(weights, grad_weights):
+    return torch._softmax_backward_data(grad_weights, weights, weights.ndim - 1, weights.dtype)
