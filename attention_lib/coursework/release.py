@@ -8,26 +8,21 @@ tools turn the page into a notebook.
 from __future__ import annotations
 
 import importlib
-import json
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attention_lib.coursework.model import Assignment, load_assignment
-from attention_lib.coursework.variants import variant_text
+from attention_lib.coursework.model import load_assignment
+from attention_lib.coursework.texts import ABOUT, HAND_IN, HAND_IN_WRITTEN, OPEN_KEY, Texts
 from attention_lib.errors import OptionError
 
 __all__ = ["BEGIN", "END", "OPEN_KEY", "Released", "cells_of", "checkout_of", "nowhere", "release", "stubbed"]
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-OPEN_KEY = "open"  # the course key of the notebooks that the book itself publishes
 STUB = 'raise NotImplementedError("your code here")'
-_PLACE = re.compile(r"@@(\w+)@@")
 _LINE_MAGIC = "%pip install -q"
-_UPLOAD = "https://colab.research.google.com/#upload=true"
 
 
 @dataclass(frozen=True)
@@ -140,68 +135,11 @@ def release(folder: Path, variant: Mapping[str, Any]) -> Released:
     for cell in shown:
         if cell.is_code and not tags_of(cell) & {"answer", "check", "given"}:
             raise cell.text.error(0, "tag this cell answer, check, given or hidden-check")
-    texts = _Texts(assignment, dict(variant), book)
+    texts = Texts(assignment, dict(variant), book)
     return Released(assignment.id, _notebook(shown, texts, context, root), _page(shown, texts))
 
 
-class _Texts:
-    """Fills the places in Markdown, and writes the cells that every notebook has."""
-
-    def __init__(self, assignment: Assignment, variant: dict[str, Any], book: Any) -> None:
-        self.assignment, self.variant, self.book = assignment, variant, book
-
-    def filled(self, text: str, chapter: str) -> str:
-        told = {
-            "conventions": f"{variant_text(self.variant)}\n\n{_RULES}",
-            "points": f"{self.assignment.points:g}",
-            "minutes": str(self.assignment.minutes),
-            "chapter": chapter,
-            "goals": "\n".join(f"- {goal}" for goal in self.assignment.goals),
-            "rubric": self.rubric(),
-            **{name: str(value) for name, value in self.variant.items()},
-        }
-
-        def fill(match: re.Match[str]) -> str:
-            if match[1] not in told:
-                raise OptionError(f"{self.assignment.id}/source.md: @@{match[1]}@@ is not one of {', '.join(told)}")
-            return told[match[1]]
-
-        return _PLACE.sub(fill, text)
-
-    def rubric(self) -> str:
-        """The rubric without what earns the points: points for each answer."""
-        rows = [f"- `{name}`: {sum(p for p, _ in parts):g} points" for name, parts in self.assignment.rubric.items()]
-        return "\n".join(rows)
-
-    @property
-    def chapter_name(self) -> str:
-        return f"chapters/{self.assignment.chapter}"
-
-    @property
-    def colab(self) -> str:
-        owner, name = self.book.repository_url.split("/")[-2:]
-        place = f"chapters/coursework/{self.assignment.id}.ipynb"
-        return f"https://colab.research.google.com/github/{owner}/{name}/blob/{self.book.notebook_branch}/{place}"
-
-    def opening(self) -> str:
-        """How to open it in Colab: by the book's address only where the book's own copy has the same conventions."""
-        if self.variant == self.assignment.variant(OPEN_KEY):
-            return f"[Open in Colab]({self.colab})"
-        return f"To work in Colab, open [colab.research.google.com]({_UPLOAD}) and upload this file."
-
-    @property
-    def number(self) -> int:
-        return self.book.chapter_number(self.chapter_name)
-
-    def setup(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.variant.items())
-        return (
-            "import torch\n\nfrom attention_lib.coursework import assignment, check, submission\n\n"
-            f"{_KEEP}\nassignment({self.assignment.id!r}, {options})"
-        )
-
-
-def _notebook(cells: list[Any], texts: _Texts, context: Any, root: Path) -> bytes:
+def _notebook(cells: list[Any], texts: Texts, context: Any, root: Path) -> bytes:
     notebook, lowering = _bookkit(root, "notebook"), _bookkit(root, "lowering")
     v4 = importlib.import_module("nbformat.v4")
     install = notebook.INSTALL.format(url=texts.book.repository_url)
@@ -218,7 +156,7 @@ def _notebook(cells: list[Any], texts: _Texts, context: Any, root: Path) -> byte
         else:
             lowered = lowering.lower(_replaced_text(cell.text, texts.filled(cell.text.text, chapter)), context)
             made.append(v4.new_markdown_cell(lowered))
-    made.append(v4.new_markdown_cell(_HAND_IN if texts.assignment.checks else _HAND_IN_WRITTEN))
+    made.append(v4.new_markdown_cell(HAND_IN if texts.assignment.checks else HAND_IN_WRITTEN))
     made.append(v4.new_code_cell("submission()", metadata={"tags": ["submission"]}))
     made[2], made[3] = made[3], made[2]  # the title before the set-up
     notebook._finish(made, False)
@@ -230,25 +168,7 @@ def _replaced_text(text: Any, new: str) -> Any:
     return type(text)(new, text.path, text.line)
 
 
-_RULES = (
-    "The letters are the book's: B sequences in a batch, H heads, L queries, S keys; queries and keys are d_k wide, "
-    "values d_v. Use torch, but no ready-made attention of torch or of this library: neither is there when your code "
-    "is graded."
-)
-_KEEP = "# Tells `check` the conventions of your course. Leave it as it is."
-_WHERE = "In Colab, open the folder symbol on the left to find and download it."
-_HAND_IN = (
-    "## Hand in\n\nThe last cell runs your definitions from a clean state, tells how many public checks they pass, and "
-    f"writes one file. {_WHERE} Hand in that file, or this notebook: both are graded alike. The grader draws other "
-    "inputs than the checks here do."
-)
-_HAND_IN_WRITTEN = (
-    f"## Hand in\n\nRun every cell, then the last one: it writes one file. {_WHERE} Hand in that file, or this "
-    "notebook. A person reads your answers."
-)
-
-
-def _page(cells: list[Any], texts: _Texts) -> str:
+def _page(cells: list[Any], texts: Texts) -> str:
     """The statement for the site: Markdown as it stands, code as plain blocks, no answers."""
     chapter = f"[chapter {texts.number}](../../{texts.chapter_name}.md)"
     parts = []
@@ -258,21 +178,10 @@ def _page(cells: list[Any], texts: _Texts) -> str:
                 parts.append(f"```python\n{stubbed(cell.node.source)}\n```")
         else:
             parts.append(texts.filled(cell.text.text, chapter).strip())
-    where = f"[Open the notebook in Colab]({texts.colab}). {_ABOUT}"
+    where = f"[Open the notebook in Colab]({texts.colab}). {ABOUT}"
     title, rest = parts[0].split("\n", 1)
     description = (
         f"{title.removeprefix('# ')}: an assignment on attention that names your mistake while you work on it."
     )
     head = f'---\nmyst:\n  html_meta:\n    description: "{description}"\n---'
     return "\n\n".join([head, title, where, rest.strip(), *parts[1:]]) + "\n"
-
-
-_ABOUT = (
-    "The conventions below are those of the open notebook; a course draws its own, so read yours. "
-    "[Teaching with this book](../teaching.md) tells teachers how."
-)
-
-
-def as_plain(notebook: bytes) -> dict[str, Any]:
-    """The notebook as plain json."""
-    return json.loads(notebook)

@@ -15,7 +15,7 @@ from attention_lib.coursework.marking import Mark
 from attention_lib.coursework.submissions import Submission
 from attention_lib.errors import OptionError
 
-__all__ = ["FIXED", "Lateness", "as_csv", "name_key", "read_rows", "read_table", "row_of", "write_whole"]
+__all__ = ["FIXED", "Lateness", "as_csv", "harmless", "name_key", "read_rows", "read_table", "row_of", "write_whole"]
 
 FIXED = ("student", "id", "file", "assignment", "score", "out_of", "status", "reason")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -54,7 +54,7 @@ def row_of(one: Submission, mark: Mark, assignment: str, points: float, lateness
         "late_days": str(days) if lateness.due is not None else "", "handed_in": _moment(one.moment),
         "older_files": "; ".join(one.others), "isolation": mark.layers, "sha256": one.digest[:16],
     }  # fmt: skip
-    return {name: _harmless(text) for name, text in texts.items()}
+    return {name: harmless(text) for name, text in texts.items()}
 
 
 def _deducted(days: int, kept: float) -> str:
@@ -76,7 +76,7 @@ def _number(value: float) -> str:
     return f"{round(value, 2):g}"
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """A spreadsheet takes a text that begins with = + - @ for a formula; a space in front stops that."""
     return f" {text}" if text[:1] in tuple("=+-@\t\r") and not _NUMBER.fullmatch(text) else text
 

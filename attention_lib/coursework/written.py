@@ -19,15 +19,9 @@ from pathlib import Path
 from attention_lib.coursework.extract import statements_of
 from attention_lib.coursework.marking import CheckResult, Mark
 from attention_lib.coursework.model import Assignment
-from attention_lib.coursework.submissions import (
-    MAX_BYTES,
-    WITHOUT_CODE,
-    Submission,
-    collect,
-    read_submission,
-    source_of,
-)
-from attention_lib.coursework.table import Lateness, _harmless, as_csv, read_rows, row_of
+from attention_lib.coursework.reading import WITHOUT_CODE, source_of
+from attention_lib.coursework.submissions import MAX_BYTES, Submission, collect, read_submission
+from attention_lib.coursework.table import Lateness, as_csv, harmless, read_rows, row_of
 from attention_lib.errors import OptionError
 
 __all__ = ["answers_in", "marked", "reading_page", "sheet"]
@@ -102,7 +96,7 @@ def sheet(folder: Path, assignment: Assignment, kept: Path | None = None) -> str
     earlier = _kept(kept, assignment)
     for one, answers in _handed_in(folder, assignment):
         for name, text in answers.items():
-            told = _harmless(_told(one, name, text))
+            told = harmless(_told(one, name, text))
             nothing = not text and told == NOTHING
             cells = ["0" if nothing else "" for _ in assignment.rubric[name]] + [""] * (
                 most - len(assignment.rubric[name])
@@ -112,7 +106,7 @@ def sheet(folder: Path, assignment: Assignment, kept: Path | None = None) -> str
             if old is not None:
                 cells, comment = [old.get(f"line_{n + 1}", "") for n in range(most)], old.get("comment", "")
             writer.writerow(
-                [*map(_harmless, (one.student, one.id, one.file)), name, len(text.split()), *cells, comment, told]
+                [*map(harmless, (one.student, one.id, one.file)), name, len(text.split()), *cells, comment, told]
             )
     return "\ufeff" + out.getvalue()
 

@@ -16,7 +16,8 @@ from student_notebooks import solved
 
 from attention_lib.coursework import batch, journal
 from attention_lib.coursework.commands import DONE, LOOK, STOPPED, WRONG, main
-from attention_lib.coursework.submissions import collect, read_cells, read_submission, safe_name
+from attention_lib.coursework.reading import read_cells
+from attention_lib.coursework.submissions import collect, read_submission, safe_name
 from attention_lib.coursework.table import Lateness, read_table
 from attention_lib.errors import OptionError
 
@@ -81,6 +82,7 @@ def test_a_folder_that_is_none_is_a_sentence(tmp_path, isolated, capsys):
         (b"\x89PNG....", "a picture"),
         (b"", "an empty file"),
         (b"\xff\xfe\x00\x01", "not text"),
+        (b"\x00" * 40, "not text"),
         (b'{"cells": [{"cell', "broken json"),
         (b"[" * 100_000, "broken json"),
         (b'{"a": 1}', "it has no cells"),

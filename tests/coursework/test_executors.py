@@ -17,7 +17,7 @@ from attention_lib.coursework import export
 from attention_lib.coursework.batch import Job, grade_folder, grade_job
 from attention_lib.coursework.commands.cluster import DaskPool
 from attention_lib.coursework.model import load_assignment
-from attention_lib.coursework.submissions import read_cells
+from attention_lib.coursework.reading import read_cells
 
 ABOUT = load_assignment(HERE / "scores")
 KEY = "executors"

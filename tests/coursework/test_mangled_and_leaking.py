@@ -11,8 +11,8 @@ from student_notebooks import blank, solved
 from attention_lib.coursework.leaks import secrets_of
 from attention_lib.coursework.marking import mark
 from attention_lib.coursework.model import load_assignment
+from attention_lib.coursework.reading import read_cells
 from attention_lib.coursework.release import OPEN_KEY, release, stubbed
-from attention_lib.coursework.submissions import read_cells
 from attention_lib.errors import OptionError
 
 ROOT = HERE.parents[1]

@@ -14,7 +14,7 @@ from attention_lib.coursework import assignment, check, submission
 from attention_lib.coursework.checking import current
 from attention_lib.coursework.conventions import TASKS
 from attention_lib.coursework.model import load_assignment
-from attention_lib.coursework.submissions import read_cells
+from attention_lib.coursework.reading import read_cells
 from attention_lib.errors import OptionError
 
 

@@ -17,7 +17,7 @@ def mangled(worker, settings):
     import manglings
     import student_notebooks
 
-    from attention_lib.coursework.submissions import read_cells
+    from attention_lib.coursework.reading import read_cells
 
     about, changed = load_assignment(TESTS / "attention"), {}
     for name, change in tqdm(manglings.MANGLINGS.items(), "manglings", disable=None):
