@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import math
 import statistics
 import time
@@ -16,7 +18,7 @@ from attention_lib.bench.case import OURS, Absent, Built, Case, Setting
 from attention_lib.bench.kernels import kernel_shares
 from attention_lib.experiments.control import digits
 from attention_lib.experiments.peak_memory import peak_memory
-from attention_lib.experiments.stopwatch import interleaved, threads
+from attention_lib.experiments.stopwatch import interleaved, settle_threads, threads
 
 __all__ = ["Measured", "Variant", "measure_case"]
 
@@ -86,6 +88,7 @@ def measure_case(
     Returns:
         :class:`Measured`. A variant that raises is kept with its message; the others are measured all the same.
     """
+    _empty_heap()
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         try:
             built = case.build(setting)
@@ -98,7 +101,8 @@ def measure_case(
         slow = {each.name: 1 for each in variants if each.first_call > 10 * least}  # no need to try how slow
         for number in thread_counts:
             with threads(number):
-                _settle(alive, settle if number > 1 else 0.0)
+                if number > 1:
+                    settle_threads(alive, settle)
                 taken = interleaved(
                     alive, rounds, device=setting.device, least=least, most=most, repeats=slow, after_round=tick
                 )
@@ -121,6 +125,16 @@ def measure_case(
     )
 
 
+def _empty_heap() -> None:
+    """Give back what the C library of Linux keeps of freed memory.
+
+    A large table that finds room there costs half of one that must be asked for: without this, the cases before would
+    decide which of them do.
+    """
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def _looked_at(name: str, call: Callable[[], Any], built: Built, setting: Setting) -> Variant:
     """The first call, which also warms up: its peak memory, and how far its result is from float64."""
     variant = Variant(name)
@@ -134,14 +148,6 @@ def _looked_at(name: str, call: Callable[[], Any], built: Built, setting: Settin
     except Exception as error:  # whatever a peer raises, the bench goes on
         variant.failure = _sentence(error)
     return variant
-
-
-def _settle(calls: dict[str, Callable[[], Any]], seconds: float) -> None:
-    """Call in turn, uncounted: woken threads share one core until the system has spread them, and cost up to twice."""
-    stop = time.perf_counter() + seconds
-    while calls and time.perf_counter() < stop:
-        for call in calls.values():
-            call()
 
 
 def _relative_error(result: Tensor, true: Tensor) -> float:

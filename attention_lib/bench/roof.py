@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-from attention_lib.experiments.stopwatch import interleaved, threads
+from attention_lib.experiments.stopwatch import interleaved, settle_threads, threads
 
 __all__ = ["Roof", "measure_roof"]
 
@@ -41,6 +41,8 @@ def measure_roof(device: torch.device, thread_counts: list[int], *, quick: bool 
     roof = Roof({}, {}, {})
     for count in thread_counts:
         with threads(count), torch.no_grad():
+            if count > 1:
+                settle_threads(calls, 0.2 if quick else 1.0)
             taken = interleaved(calls, rounds, device=device)
         roof.multiplications[str(count)] = n**3 / min(taken["product"])
         roof.bytes[str(count)] = 2 * source.nbytes / min(taken["copy"])

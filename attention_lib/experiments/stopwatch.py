@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["calls_for", "interleaved", "seconds_of", "threads"]
+__all__ = ["calls_for", "interleaved", "seconds_of", "settle_threads", "threads"]
 
 Call = Callable[[], Any]
 
@@ -69,6 +69,19 @@ def calls_for(call: Call, least: float, device: torch.device | str = "cpu") -> i
         1
     """
     return max(1, math.ceil(least / max(seconds_of(call, 1, device), 1e-7)))
+
+
+def settle_threads(calls: Mapping[str, Call], seconds: float) -> None:
+    """Call in turn, uncounted: woken threads share one core until the system has spread them, and cost up to twice.
+
+    Args:
+        calls: name -> function without arguments.
+        seconds: No further turn begins after so long; one second is enough.
+    """
+    stop = time.perf_counter() + seconds
+    while calls and time.perf_counter() < stop:
+        for call in calls.values():
+            call()
 
 
 def interleaved(
