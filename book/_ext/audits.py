@@ -15,7 +15,7 @@ def lines_of(record: dict) -> list[str]:
     """A table of what was counted; a sentence with the date, the versions and the command."""
     rows = [f"| {what} | {_number(count)} |" for what, count in record["summary"].items()]
     where = f"Run on {record['date']} with torch {record['torch']} ({record['device']}) by `{record['command']}`."
-    return ["| counted | |", "|---|---:|", *rows, "", where]
+    return ["| counted | number |", "|---|---:|", *rows, "", where]
 
 
 def _number(count: float) -> str:
