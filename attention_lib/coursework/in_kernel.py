@@ -39,7 +39,7 @@ def run_check(
 
 
 def _answer(case: Case, function: Any) -> Any:
-    arguments = [one.clone() if isinstance(one, torch.Tensor) else one for one in case.arguments]
+    arguments = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in case.arguments]
     if case.gradient is None:
         return function(*arguments)
     *arguments, arriving = arguments

@@ -3,13 +3,16 @@
 import csv
 import io
 import json
+import warnings
 
 import pytest
-from corpora import HERE
+from corpora import GRADED, HERE
 
 from attention_lib.coursework import export
+from attention_lib.coursework.in_kernel import run_check
 from attention_lib.coursework.leaks import secrets_of
 from attention_lib.coursework.model import load_assignment
+from attention_lib.coursework.verify import answers_of, with_variant
 from attention_lib.errors import OptionError
 
 ROWS = [
@@ -138,6 +141,19 @@ def test_sources_are_valid_notebooks_with_markers(kind):
         assert raw == ["# ASSIGNMENT CONFIG", "# BEGIN QUESTION", "# BEGIN SOLUTION", "# END SOLUTION", "# BEGIN TESTS",
                        "# END TESTS", "# END QUESTION"]  # fmt: skip
     assert secrets_of(HERE / "attention").leaks(text, "source")  # a source holds the solution: not for students
+
+
+@pytest.mark.parametrize("name", GRADED)
+def test_right_answers_pass_inside_a_kernel_without_a_warning(name):
+    """nbgrader takes a word on the error stream for a failure."""
+    assignment, namespace = load_assignment(HERE / name), {}
+    variant = assignment.variant("key")
+    for cell in with_variant(answers_of(HERE / name), variant):
+        exec(cell, namespace)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for check in assignment.checks:
+            run_check(assignment, check.name, variant, namespace, seed=1)
 
 
 @pytest.mark.bad_input
