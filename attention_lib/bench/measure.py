@@ -22,6 +22,8 @@ from attention_lib.experiments.stopwatch import interleaved, settle_threads, thr
 
 __all__ = ["Measured", "Variant", "measure_case"]
 
+SLOW = 0.5  # seconds; less may be what torch and its profiler set up in the very first call
+
 
 @dataclass
 class Variant:
@@ -98,7 +100,7 @@ def measure_case(
             return Measured(case.row, case.title, [Variant(OURS, failure=_sentence(error))], {}, {}, "", 0, 0)
         variants = [_looked_at(name, call, built, setting) for name, call in built.variants.items()]
         alive = {each.name: built.variants[each.name] for each in variants if not each.failure}
-        slow = {each.name: 1 for each in variants if each.first_call > 10 * least}  # no need to try how slow
+        slow = {each.name: 1 for each in variants if each.first_call > SLOW}  # no need to try how slow
         for number in thread_counts:
             with threads(number):
                 if number > 1:

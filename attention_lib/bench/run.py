@@ -20,6 +20,7 @@ from attention_lib.bench.measure import Measured, measure_case
 from attention_lib.bench.roof import Roof, measure_roof
 from attention_lib.bench.verdict import Verdict
 from attention_lib.experiments.length_growth import LengthGrowth
+from attention_lib.experiments.peak_memory import peak_memory
 
 __all__ = ["Report", "run_bench"]
 
@@ -78,6 +79,7 @@ def run_bench(
         A :class:`Report`.
     """
     before = load()
+    peak_memory(lambda: None, setting.device)  # sets the profiler up, which takes a second
     roof = measure_roof(setting.device, thread_counts, quick=setting.quick)
     measured, verdicts = [], []
     for case in cases:

@@ -4,6 +4,7 @@ import functools
 import json
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,20 @@ def test_new_threads_are_given_time_before_they_are_timed():
     assert later[0] == at_once[0]  # one thread has nothing to wait for
     assert later[1] > at_once[1]
     assert later[2] > at_once[2]
+
+
+def test_a_first_call_that_sets_something_up_does_not_make_a_call_slow():
+    calls = []
+
+    def slow_at_first():
+        calls.append(1)
+        start = time.process_time()
+        while len(calls) == 1 and time.process_time() - start < 0.1:
+            pass
+
+    case = Case(1, "set up", lambda setting: Built({OURS: slow_at_first}))
+    measure_case(case, CPU, rounds=3, thread_counts=[1], least=0.001)
+    assert len(calls) > 1 + 3 * 2  # the first, and at least two in each round: one would measure the clock
 
 
 def test_the_command_prints_both_tables_and_writes_the_files(tiny_table, tmp_path, capsys):
