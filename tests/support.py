@@ -1,6 +1,10 @@
 """What the tests share: inputs of distinct prime sizes, the oracle over leading axes, and one notion of equal."""
 
 import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import torch
 
@@ -79,3 +83,9 @@ MASK_KINDS = [
     *[f"bias of {axes}" for axes in ("L S", "B H L S")],
     *[f"bias with -inf of {axes}" for axes in ("L S", "B 1 1 S", "B H L S")],
 ]
+
+
+def new_environment(folder):
+    """The interpreter of a new, empty virtual environment."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    return Path(folder) / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

@@ -100,17 +100,9 @@ def measure_case(
             return Measured(case.row, case.title, [Variant(OURS, failure=_sentence(error))], {}, {}, "", 0, 0)
         variants = [_looked_at(name, call, built, setting) for name, call in built.variants.items()]
         alive = {each.name: built.variants[each.name] for each in variants if not each.failure}
-        slow = {each.name: 1 for each in variants if each.first_call > SLOW}  # no need to try how slow
+        plan = {"rounds": rounds, "least": least, "most": most, "after_round": tick}
         for number in thread_counts:
-            with threads(number):
-                if number > 1:
-                    settle_threads(alive, settle)
-                taken = interleaved(
-                    alive, rounds, device=setting.device, least=least, most=most, repeats=slow, after_round=tick
-                )
-            for each in variants:
-                if each.name in taken:
-                    each.seconds[str(number)] = digits(taken[each.name], 4)
+            _time(variants, alive, setting, number, settle=settle, **plan)
         if OURS in alive and setting.device.type == "cpu" and any(each.measure == "time" for each in case.targets):
             with threads(1):
                 variants[list(built.variants).index(OURS)].kernels = kernel_shares(alive[OURS])
@@ -150,6 +142,21 @@ def _looked_at(name: str, call: Callable[[], Any], built: Built, setting: Settin
     except Exception as error:  # whatever a peer raises, the bench goes on
         variant.failure = _sentence(error)
     return variant
+
+
+def _time(
+    variants: list[Variant], calls: dict[str, Callable[[], Any]], setting: Setting, number: int, *, settle: float,
+    **plan: Any,
+) -> None:  # fmt: skip
+    """Time the calls with so many threads; ``plan`` is what ``interleaved`` takes."""
+    slow = {each.name: 1 for each in variants if each.first_call > SLOW}  # no need to try how slow
+    with threads(number):
+        if number > 1:
+            settle_threads(calls, settle)
+        taken = interleaved(calls, device=setting.device, repeats=slow, **plan)
+    for each in variants:
+        if each.name in taken:
+            each.seconds[str(number)] = digits(taken[each.name], 4)
 
 
 def _relative_error(result: Tensor, true: Tensor) -> float:

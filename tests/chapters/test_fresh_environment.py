@@ -8,12 +8,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import nbformat
 import pytest
+from support import new_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "chapters" / "notebooks").glob("*.ipynb"))
@@ -33,9 +33,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of a new environment with what Colab has: torch, numpy, a kernel."""
-    folder = tmp_path_factory.mktemp("fresh") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    python = new_environment(tmp_path_factory.mktemp("fresh") / "venv")
     # The local part of a version ("+cpu") names a build, which an index need not offer.
     pins = [f"{name}=={version(name).split('+')[0]}" for name in THERE]
     subprocess.run([str(python), "-m", "pip", "install", "-q", *pins], check=True)

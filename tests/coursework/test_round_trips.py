@@ -1,14 +1,13 @@
 """Exports go through the real nbgrader and otter-grader, in an environment of their own."""
 
 import json
-import os
 import site
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from corpora import HERE
+from support import new_environment
 
 PACKAGES = ("nbgrader==0.9.6", "otter-grader==7.0.0")
 
@@ -18,9 +17,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of a new environment with both packages; torch and the rest are borrowed from this one."""
-    folder = tmp_path_factory.mktemp("graders") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    python = new_environment(tmp_path_factory.mktemp("graders") / "venv")
     own = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[-1])"], text=True).strip()
     (Path(own) / "borrowed.pth").write_text("\n".join(site.getsitepackages()), encoding="utf-8")
     subprocess.run([str(python), "-m", "pip", "install", "-q", *PACKAGES], check=True)
